@@ -410,6 +410,8 @@ struct extprof_recording_options {
 	/* A name of what was deployed, up to 128 bytes: each process has it as the attribute deployment.name.  NULL: what
 	 * the process says in OTEL_RESOURCE_ATTRIBUTES. */
 	const char *deployment;
+	bool idle_apart;	/* without `idle`: reports of nothing but idle threads are empty, and do not show them */
+	char reserved3[7];	/* 0 */
 };
 
 #define EXTPROF_RATE_MAX 100000u
@@ -934,6 +936,13 @@ struct extprof_idle {
 };
 /* From 0, most first; NULL behind the last one.  Valid until the next call. */
 EXTPROF_API const struct extprof_idle *extprof_report_idle(struct extprof_report *report, size_t i);
+/* A thread that rests, each by itself.  Fields are added at the end. */
+struct extprof_idle_thread {
+	const struct extprof_frame *thread, *process;	/* as the groups of stacks; NULL: the process is not known */
+	uint64_t time;		/* ns of its waits */
+};
+/* From 0, in no order; NULL behind the last one.  Valid until the next call. */
+EXTPROF_API const struct extprof_idle_thread *extprof_report_idle_thread(struct extprof_report *report, size_t i);
 /* A process of the recording.  Fields are added at the end. */
 struct extprof_report_process {
 	pid_t pid;		/* 0: unknown, or of several that found no room */

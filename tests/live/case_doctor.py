@@ -22,6 +22,22 @@ def table(out):
 
 
 @case(timeout=60)
+def narrow(ctx):
+    """On few columns lines are cut between words, go on below their text, and say the same; in a pipe they are whole."""
+    whole = ctx.extprof("doctor").out
+    out = ctx.extprof("doctor", env={**os.environ, "COLUMNS": "46"}).out
+    # Those of the machine; rubies come and go.
+    machine = lambda text: re.split(r"^\S+ +rub", text, flags=re.M)[0]
+    check(machine(out).split() == machine(whole).split(), "%s is not %s", machine(out), machine(whole))
+    check(any(len(line) > 46 for line in machine(whole).splitlines()), "nothing is long here: %s", whole)
+    lines = machine(out).splitlines()
+    # A word of its own can be longer than the rest of a line.
+    check(all(len(line) <= 46 or " " not in line[22:].strip() for line in lines), "%s", out)
+    check(all(line[:4].strip() == "" or LINE.match(line) for line in lines), "%s", out)
+    return "%d lines of %d" % (len(lines), len(machine(whole).splitlines()))
+
+
+@case(timeout=60)
 def machine_and_rubies(ctx):
     """A patched ruby can be profiled. A program that is no ruby has no line."""
     ruby = busy(ctx)

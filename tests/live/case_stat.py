@@ -196,6 +196,24 @@ def intervals(ctx):
     return "%d intervals; states make up %.3f %% of the lives" % (len(run.intervals), 100 * states / t["threads"]["lives_ns"])
 
 
+@case(timeout=60)
+def narrow(ctx):
+    """On 80 columns no line is longer and no word is cut; in a pipe lines are as long as they are."""
+    ruby = ctx.ruby(ctx.write("busy.rb", "puts 'ready'; STDOUT.flush\nThread.new { loop { sleep 0.01 } }\nloop { Array.new(100) { +'' } }\n"))
+    ruby.expect("ready", 60)
+    said = lambda env: ctx.extprof("stat", "-p", ruby.pid, "-i", "500ms", "--count", "2", env={**os.environ, **env}).ok().out
+    whole, out = said({}), said({"COLUMNS": "80"})
+    check(max(map(len, whole.splitlines())) > 100 and "switches    faults" in whole, "%s", whole)
+    long = [line for line in out.splitlines() if len(line) > 80]
+    # A path has no blank.
+    check(all(len(line.split()) == 1 for line in long), "longer than 80: %s", long)
+    head = out.splitlines()[0]
+    check(head.split() == ["time", "CPU", "GVL", "GVL", "waits", "p99", "GC", "GC", "time", "pauses", "allocated"], "%s", head)
+    words = lambda text: {word for word in re.findall(r"[a-z]{4,}", text.split("\n\n", 1)[1])}
+    check(words(out) <= words(whole) | {"still"}, "words that are cut: %s", words(out) - words(whole))
+    return "%d lines" % len(out.splitlines())
+
+
 def within(got, low, high, error, what):
     check(low - error <= got <= high + error, "%s: %.4f +- %.4f, truth %.4f to %.4f", what, got, error, low, high)
     return "%s %.3f (%.3f to %.3f +- %.3f)" % (what, got, low, high, error)

@@ -439,6 +439,75 @@ def threads_have_states(ctx):
         span, grown["worker"]["RUNNING"], grown["napper"]["SLEEP"], naps, grown["waits"]["QUEUE"])
 
 
+# What rests: a timer that waits for a condition variable, as that of Timeout, a reaper, a pool between its jobs, and the main
+# thread. What waits: jobs, a thread that is stuck in a queue, and one that reads. The program adds up what its jobs took.
+RESTS = """\
+jobs, took = Queue.new, Queue.new
+def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+def job = sleep(0.2)
+threads = [Thread.new { loop { sleep 60 } }]
+threads << Thread.new { m, c = Mutex.new, ConditionVariable.new; loop { m.synchronize { c.wait(m, 30) } } }
+2.times { threads << Thread.new { loop { jobs.pop.call } } }
+threads << Thread.new { Queue.new.pop } << Thread.new { IO.pipe[0].read(1) }
+%w[reaper timer pool-0 pool-1 stuck reads].each_with_index { |name, i| threads[i].name = name }
+Thread.new do
+  while $stdin.gets
+    jobs << -> { from = now; job; took << now - from }
+  end
+end.name = "feeder"
+trap(:TERM) { puts took.size.times.sum { took.pop }; $stdout.flush; exit! }
+puts "ready"
+$stdout.flush
+threads[0].join
+"""
+
+
+@case(timeout=120)
+def threads_that_rest(ctx):
+    """Timers, reapers and pools between jobs are apart in windows of a second: what is left is what the program's clock says."""
+    p = ctx.ruby(ctx.write("rests.rb", RESTS))
+    p.expect("ready", 60)
+    top = ctx.extprof_start("top", "-p", str(p.pid), "-m", "wall", "-b", "--count", "12", "--view=thread", "--waits", "each")
+    text, windows_seen = [], 0
+    while windows_seen < 12:
+        text.append(top.line())
+        windows_seen += text[-1].startswith("extprof top")
+        if text[-1].startswith("extprof top") and windows_seen in (6, 7, 8, 9):
+            p.tell("job")
+    out, err = top.communicate()
+    parts = ("\n".join(text) + "\n" + out).strip("\n").split("\n\n")
+    check(len(parts) == 12, "%d windows: %s", len(parts), err)
+    p.signal(signal.SIGTERM)
+    took = float(p.line(60))
+    seen = [{re.sub(r" \(\d+\)$", "", name): cell for name, cell in cells(part).items()} for part in parts]
+    waited = lambda name, cell: amount(cell[name]["TOTAL"]) if name in cell else 0
+    # A second does not show that a reaper rests: from the sixth window on it is known, and so is who went on to jobs.
+    late = seen[6:]
+    for name in ("reaper", "timer", "main"):
+        for cell in late:
+            check(waited(name, cell) == 0 and amount(cell[name]["IDLE"]) > 0.9, "%s: %s", name, cell.get(name))
+    for name in ("stuck", "reads"):
+        for cell in seen:
+            check(waited(name, cell) > 0.9 and cell[name].get("IDLE", "-") == "-", "%s waits: %s", name, cell[name])
+    jobs = sum(waited(name, cell) for cell in late for name in ("pool-0", "pool-1"))
+    check(0.75 < took < 1.2 and abs(jobs - took) < 0.06, "jobs of %.3f s, and the pool waited %.3f s", took, jobs)
+    idle = sum(amount(cell[name]["IDLE"]) for cell in late for name in ("pool-0", "pool-1") if name in cell)
+    span = sum(float(re.search(r"  last ([\d.]+) s", part).group(1)) for part in parts[6:])
+    check(abs(idle + jobs - 2 * span) < 0.05 * span, "the pool rests %.2f s and works %.2f s, of 2 * %.2f s", idle, jobs, span)
+    # Of the process it is the sum; with --idle they are as all others.
+    q = ctx.ruby(ctx.write("rests.rb", RESTS))
+    q.expect("ready", 60)
+    run = ctx.extprof("top", "-p", str(q.pid), "-m", "wall", "-b", "--count", "1", "-i", "6", "--view=process").ok()
+    row = next(iter(cells(run.out.strip("\n")).values()))
+    # reaper, timer, two of the pool, and main; and the VM's own thread, if it has one.
+    check(4.8 * 6 < amount(row["IDLE"]) < 6.3 * 6, "%s", run.out)
+    run = ctx.extprof("top", "-p", str(q.pid), "-m", "wall", "-b", "--count", "1", "-i", "6", "--view=thread", "--idle").ok()
+    shown = cells(run.out.strip("\n"))
+    check("IDLE" not in run.out and all(amount(next(c for n, c in shown.items() if n.startswith(name))["TOTAL"]) > 5.5
+                                        for name in ("reaper", "timer", "pool-0", "stuck")), "%s", run.out)
+    return "jobs %.3f s of %.3f s" % (jobs, took)
+
+
 @case(timeout=120)
 def processes_have_memory(ctx):
     """The view of processes: CPU time and memory as /proc has them, GVL and GC as the head of a process alone has them."""

@@ -15,6 +15,7 @@
 #include "wire/states.h"
 
 #define MS 1000000ull
+#define SECOND (1000 * MS)
 #define WINDOW (10000 * MS)
 
 #define PUMA "/g/gems/puma-6.4.2/lib/puma/"
@@ -84,6 +85,9 @@ static void parse(char *text, struct frame *f)
 		f->known = *name ? KNOWN : KNOWN_NOT_SET;
 	} else if (f->kind == FRAME_THREAD) {
 		f->wider = "worker *";
+		f->tid = 100 + (uint32_t)name[0] + 7 * (uint32_t)strlen(name);
+	} else if (f->kind == FRAME_PROCESS) {
+		f->pid = 1 + (uint32_t)name[0];
 	} else if (at) {
 		char *line = strrchr(at, ':'), *first;
 
@@ -556,6 +560,152 @@ TEST(idle_and_nothing_else)
 	CHECK_INT(report.samples, 10 * MS);
 	CHECK(!report.idle.shown && !label("Thread::ConditionVariable#wait"));
 	report__free(&report);
+	tear_down();
+}
+
+/* -- windows of one recording ----------------------------------------------------------------------- */
+
+static struct idle_history history;
+
+/* A window of so many seconds with these threads, stacks that end with NULL: ms that are idle.  Numbers of frames begin anew. */
+static uint64_t window(unsigned int seconds, const char *const *stacks)
+{
+	struct idle one;
+	uint64_t sum = 0;
+
+	set_up();
+	for (; *stacks; stacks++)
+		add(*stacks, seconds * 1000);
+	one = (struct idle){ .tree = &tree, .frames = &frames, .window = seconds * 1000 * MS, .history = &history };
+	if (idle__find(&one))
+		abort();
+	for (uint32_t i = 1; i < tree.node_count; i++)
+		sum += one.is[i] ? tree.nodes[i].self.value : 0;
+	idle__free(&one);
+	one = (struct idle){ .tree = &tree, .frames = &frames, .window = seconds * 1000 * MS };
+	if (idle_history__add(&history, &one))
+		abort();
+	return sum / MS;
+}
+
+#define WINDOW_OF(seconds, ...) window(seconds, (const char *const[]){ __VA_ARGS__, NULL })
+#define LOOP "R Kernel#loop@<internal:kernel>:160:168;R block (2 levels) in Reaper.start@/srv/r.rb:2:3"
+#define REAPER "P app;T reaper;R block in Reaper.start@/srv/r.rb:1:2;" LOOP ";C Kernel#sleep;S 4 sleep"
+#define CLERK "P app;T clerk;" WHILE_POOL
+#define BUSY "P app;T busy;R block in <main>@/srv/b.rb:9:9"
+
+TEST(idle_by_what_was_before)
+{
+	/* A second does not show that it sleeps for a minute; five do. */
+	for (int i = 0; i < 4; i++)
+		CHECK_INT(WINDOW_OF(1, REAPER, BUSY), 0);
+	CHECK_INT(WINDOW_OF(1, REAPER, BUSY), 1000);
+	/* One of another process with the same stack and number is another one, and so is one of another number. */
+	CHECK_INT(WINDOW_OF(1, "P b;T reaper;R block in Reaper.start@/srv/r.rb:1:2;" LOOP ";C Kernel#sleep;S 4 sleep", BUSY), 0);
+	CHECK_INT(WINDOW_OF(1, "P app;T reapers;R block in Reaper.start@/srv/r.rb:1:2;" LOOP ";C Kernel#sleep;S 4 sleep", BUSY), 0);
+	idle_history__free(&history);
+	/* It does not sleep in a loop: whatever was before. */
+	for (int i = 0; i < 8; i++)
+		CHECK_INT(WINDOW_OF(1, "P app;T reaper;R block in Reaper.start@/srv/r.rb:1:2;C Kernel#sleep;S 4 sleep", BUSY), 0);
+	idle_history__free(&history);
+	tear_down();
+}
+
+TEST(idle_not_of_threads_that_came_later)
+{
+	int i;
+
+	/* A thread of a request lives shorter than the history. */
+	for (i = 0; i < 20; i++)
+		CHECK_INT(WINDOW_OF(1, BUSY), 0);
+	CHECK_INT(WINDOW_OF(1, REAPER, BUSY), 0);
+	for (i = 0; i < 10; i++)
+		CHECK_INT(WINDOW_OF(1, REAPER, BUSY), 0);
+	/* The history does not go back for ever: within a minute from then on it has lived all the time. */
+	for (i = 0; i < 60 && !WINDOW_OF(1, REAPER, BUSY); i++)
+		;
+	CHECK(i > 20 && i < 55);
+	idle_history__free(&history);
+	tear_down();
+}
+
+TEST(idle_of_a_pool_that_went_on_before)
+{
+	const char *rest = CLERK "31;C Thread::Queue#pop;S 6 queue";
+
+	/* For an answer, as far as anyone can tell. */
+	CHECK_INT(WINDOW_OF(2, rest, BUSY), 0);
+	/* Then it has a job: what it waits for in it is none of its rest, before or after. */
+	CHECK_INT(WINDOW_OF(2, CLERK "32;R Job#perform@/srv/shop/job.rb:1:2;C Kernel#sleep;S 4 sleep", BUSY), 0);
+	CHECK_INT(WINDOW_OF(2, rest, BUSY), 2000);
+	CHECK_INT(WINDOW_OF(2, CLERK "32;R Job#perform@/srv/shop/job.rb:1:2;C Thread::Queue#pop;S 6 queue", BUSY), 0);
+	CHECK_INT(WINDOW_OF(2, rest, BUSY), 2000);
+	/* Labels are no code; and what has one is work. */
+	CHECK_INT(WINDOW_OF(2, "P app;T clerk;X;" WHILE_POOL "31;C Thread::Queue#pop;S 6 queue", BUSY), 0);
+	CHECK_INT(WINDOW_OF(2, rest, BUSY), 2000);
+	idle_history__free(&history);
+	tear_down();
+}
+
+TEST(idle_main_threads_in_short_windows)
+{
+	const char *joins = "P app;T main;R <main>@/srv/bin/rails:1:4;C Thread#join;S 8 join";
+
+	/* It did something else before. */
+	CHECK_INT(WINDOW_OF(1, "P app;T main;R <main>@/srv/bin/rails:1:3", BUSY), 0);
+	for (int i = 0; i < 20; i++)
+		CHECK_INT(WINDOW_OF(1, joins, BUSY), 0);
+	idle_history__free(&history);
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(WINDOW_OF(1, joins, BUSY), 1000);
+	/* Another line is another wait. */
+	CHECK_INT(WINDOW_OF(1, "P app;T main;R <main>@/srv/bin/rails:1:5;C Thread#join;S 8 join", BUSY), 0);
+	idle_history__free(&history);
+	tear_down();
+}
+
+TEST(idle_history_is_bounded)
+{
+	char stack[256];
+	uint32_t most = 0;
+
+	set_up();
+	for (uint32_t i = 0; i < 100; i++) {
+		/* Threads come and go. */
+		set_up();
+		for (uint32_t j = 0; j < 100; j++) {
+			snprintf(stack, sizeof(stack), "P app;T %.*s;R run@/srv/r.rb:%u:1;C Kernel#sleep;S 4 sleep", (int)(j % 50), "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+				 i * 100 + j);
+			add(stack, 1000);
+		}
+		CHECK(!idle_history__add(&history, &(struct idle){ .tree = &tree, .frames = &frames, .window = 2000 * MS }));
+		most = history.count > most ? history.count : most;
+		CHECK(idle_history__window(&history) <= 2 * IDLE_HISTORY_SPAN + 2 * SECOND);
+	}
+	/* Three for each stack, of a minute of windows of 2 s at most. */
+	CHECK(most > 3000 && most < 33 * 301);
+	idle_history__free(&history);
+	CHECK_INT(history.count, 0);
+	tear_down();
+}
+
+TEST(idle_history_without_memory)
+{
+	int err = -ENOMEM;
+
+	set_up();
+	add_server("");
+	for (unsigned int at = 1; err && at < 2000; at++) {
+		const struct idle one = { .tree = &tree, .frames = &frames, .window = WINDOW };
+
+		no_memory_at = at;
+		err = idle_history__add(&history, &one);
+		no_memory_at = 0;
+		CHECK(!err || (err == -ENOMEM && !history.count));
+	}
+	CHECK_INT(err, 0);
+	CHECK(history.count > 10);
+	idle_history__free(&history);
 	tear_down();
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "cli/stat.h"
+#include "cli/wrap.h"
 #include "library/figure_rows.h"
 
 #define SECOND 1000000000ull
@@ -274,6 +275,9 @@ TEST(stat_text_of_a_part)
 	free(text);
 }
 
+/* Of the terminal. */
+static unsigned int columns;
+
 static char *interval(const struct extprof_figures *f, bool json)
 {
 	char *text = NULL;
@@ -283,11 +287,66 @@ static char *interval(const struct extprof_figures *f, bool json)
 	if (json) {
 		stat_json__write_interval(f, to);
 	} else {
-		stat_text__write_head(to);
-		stat_text__write_interval(f, to);
+		stat_text__write_head(columns, to);
+		stat_text__write_interval(f, columns, to);
 	}
 	fclose(to);
 	return text;
+}
+
+/* Text in so many columns. */
+static const char *wrapped(const char *text, unsigned int width)
+{
+	static char out[1024];
+	FILE *to = fmemopen(out, sizeof(out) - 1, "w");
+
+	memset(out, 0, sizeof(out));
+	wrap__write(text, width, to);
+	fclose(to);
+	return out;
+}
+
+TEST(wrapped_lines_are_cut_at_blanks)
+{
+	const char *text = "heap              21,046   live slots, 81 % of all; malloc 6.8 MiB since GC\nshort\n";
+
+	CHECK_STRING(wrapped(text, 0), text);
+	CHECK_STRING(wrapped(text, 200), text);
+	/* What goes on is below the last column, if there is room behind it. */
+	CHECK_STRING(wrapped(text, 60), "heap              21,046   live slots, 81 % of all; malloc\n"
+		     "                           6.8 MiB since GC\nshort\n");
+	CHECK_STRING(wrapped(text, 41), "heap              21,046   live slots, 81\n    % of all; malloc 6.8 MiB since GC\nshort\n");
+	CHECK_STRING(wrapped("a /a/path/that/is/much/longer/than/a/line b\n", 10), "a /a/path/that/is/much/longer/than/a/line\n    b\n");
+	/* Colours and the bytes of a letter have no columns. */
+	CHECK_STRING(wrapped("\033[32mok\033[0m ワワワワワ bb\n", 11), "\033[32mok\033[0m ワワワワワ bb\n");
+	CHECK_STRING(wrapped("\033[32mok\033[0m ワワワワワ bb\n", 10), "\033[32mok\033[0m ワワワワワ\n    bb\n");
+	CHECK_STRING(wrapped("no end", 3), "no\nend");
+	CHECK_STRING(wrapped("", 3), "");
+}
+
+TEST(stat_intervals_fit_the_terminal)
+{
+	static const struct {
+		unsigned int width;
+		const char *head;
+	} heads[] = {
+		{ 119, "     time     CPU    GVL GVL waits       p50       p99   longest     GC   GC time pauses  allocated  switches    faults\n" },
+		{ 80, "     time     CPU    GVL GVL waits       p99     GC   GC time pauses  allocated\n" },
+		{ 40, "     time     CPU    GVL GVL waits\n" }, { 1, "     time\n" },
+	};
+	struct made m;
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		char *text, *end;
+
+		columns = heads[i].width;
+		text = interval(&known(&m)->f, false);
+		end = strchr(text, '\n') + 1;
+		CHECK(!strncmp(text, heads[i].head, strlen(heads[i].head)) && end - text == (long)strlen(heads[i].head));
+		CHECK(strlen(end) == (size_t)(end - text));
+		free(text);
+	}
+	columns = 0;
 }
 
 /* Two lines of the same length: the columns are below their names. */

@@ -443,10 +443,44 @@ TEST(top_threads_have_their_states)
 	add_thread(a, 7, 8, 0, 0, 2000000);
 	top_accounts__free(a);
 	CHECK_STRING(line_of(0, 80), "100.0 %    2.00 ms        -  2.00 ms        -        -  main (7)");
-	CHECK_STRING(line_of(1, 80), "");
+	CHECK_STRING(line_of(1, 80), "  0.0 %          0  1.00 ms        -        -  2.00 ms  ワーカー (8)");
+	CHECK_STRING(line_of(2, 80), "");
 	CHECK_INT(model.tables[TOP_THREADS].rows[0]->account->all.times[0], 8000000);
 	/* Also what one did that has no part of the mode in a window. */
 	CHECK_INT(model.tables[TOP_THREADS].rows[1]->account->all.times[2], 11000000);
+	top_model__free(&model);
+}
+
+/* A thread that does nothing but rest has a row, and its process has the sum of its threads. */
+TEST(top_shows_threads_that_rest)
+{
+	const struct extprof_idle_thread rests = { .thread = &second, .process = &process, .time = 9000000 };
+	const struct extprof_idle_thread unknown = { .thread = &first, .time = 5 };
+	struct top_accounts *a;
+
+	set_up();
+	add(&first, 7000000, &bar, NULL);
+	CHECK_INT(top_model__add_idle(&model, &rests), 0);
+	CHECK_INT(top_model__add_idle(&model, &rests), 0);
+	CHECK_INT(top_model__add_idle(&model, &unknown), 0);
+	CHECK_INT(top_accounts__begin(&a, &model), 0);
+	add_thread(a, 7, 8, 0, 0, 18000000);
+	top_accounts__free(a);
+	head.states = model.states;
+	head.rests = true;
+	state.choice.view = TOP_THREADS;
+	CHECK_STRING(line_of(0, 80), "100.0 %    7.00 ms        -        -  main (7)");
+	CHECK_STRING(line_of(1, 80), "  0.0 %          0  9.00 ms  18.0 ms  ワーカー (8)");
+	CHECK_STRING(line_of(2, 80), "");
+	state.choice.view = TOP_PROCESSES;
+	CHECK_STRING(line_of(0, 80), "100.0 %    7.00 ms       -        -          -  18.0 ms  7 app.rb");
+	CHECK_STRING(line_of(0, 40), "100.0 %       -  7 app.rb");
+	/* In the next window it is alone. */
+	top_model__begin(&model);
+	CHECK_INT(top_model__add_idle(&model, &rests), 0);
+	CHECK_STRING(line_of(0, 80), "                 0       -        -          -  9.00 ms  7 app.rb");
+	state.choice.view = TOP_METHODS;
+	CHECK_STRING(line_of(0, 80), "");
 	top_model__free(&model);
 }
 

@@ -9,6 +9,8 @@
 #include "cli/command.h"
 #include "cli/environment.h"
 #include "cli/messages.h"
+#include "cli/recorded.h"
+#include "cli/wrap.h"
 
 struct doctor {
 	bool color;
@@ -20,12 +22,17 @@ static void show(void *context, const struct extprof_check *c)
 {
 	static const char *const verdicts[] = { "ok", "note", "BAD" };
 	static const char *const colors[] = { "\033[32m", "\033[33m", "\033[31m" };
+	unsigned int width = recorded__width();
 	struct doctor *d = context;
+	char line[4096];
 
-	printf("%s%-4s%s  %-14s  %s\n", d->color ? colors[c->verdict] : "", verdicts[c->verdict], d->color ? "\033[0m" : "",
-	       c->name, c->text);
-	if (c->advice[0])
-		printf("      %-14s  -> %s\n", "", c->advice);
+	snprintf(line, sizeof(line), "%s%-4s%s  %-14s  %s\n", d->color ? colors[c->verdict] : "", verdicts[c->verdict],
+		 d->color ? "\033[0m" : "", c->name, c->text);
+	wrap__write(line, width, stdout);
+	if (c->advice[0]) {
+		snprintf(line, sizeof(line), "      %-14s  -> %s\n", "", c->advice);
+		wrap__write(line, width, stdout);
+	}
 	if (c->verdict == EXTPROF_CHECK_BAD && !c->pid && !d->code)
 		d->code = c->code;
 	if (c->verdict == EXTPROF_CHECK_GOOD && c->pid)

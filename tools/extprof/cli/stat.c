@@ -3,6 +3,8 @@
 #include "cli/stat.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -10,7 +12,9 @@
 #include "cli/command.h"
 #include "cli/messages.h"
 #include "cli/output_file.h"
+#include "cli/recorded.h"
 #include "cli/run.h"
+#include "cli/wrap.h"
 
 #define SECOND 1000000000ull
 /* The columns of the intervals are named again after so many lines. */
@@ -43,6 +47,12 @@ static int out_of_memory(struct extprof_error *e)
 	return message__set(e, EXTPROF_INTERNAL, ENOMEM, "out of memory");
 }
 
+/* The columns of the terminal; 0: it is none. */
+static unsigned int width_of(const struct measuring *s)
+{
+	return s->file.stream ? 0 : recorded__width_of(fileno(s->to));
+}
+
 static int show_interval(struct measuring *s, const struct extprof_figures *f, struct extprof_error *e)
 {
 	if (s->options.json) {
@@ -50,8 +60,8 @@ static int show_interval(struct measuring *s, const struct extprof_figures *f, s
 			return out_of_memory(e);
 	} else {
 		if (!(s->lines++ % LINES_PER_HEAD))
-			stat_text__write_head(s->to);
-		stat_text__write_interval(f, s->to);
+			stat_text__write_head(width_of(s), s->to);
+		stat_text__write_interval(f, width_of(s), s->to);
 	}
 	return flush(s, e);
 }
@@ -63,6 +73,24 @@ static uint64_t own_cpu_time(void)
 	getrusage(RUSAGE_SELF, &u);
 	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * SECOND +
 	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
+}
+
+static int write_total(struct measuring *s, const struct stat_result *result, struct extprof_error *e)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *whole = open_memstream(&text, &size);
+	int err = 0;
+
+	if (!whole)
+		return out_of_memory(e);
+	stat_text__write_total(result, &s->options, whole);
+	if (fclose(whole))
+		err = out_of_memory(e);
+	else
+		wrap__write(text, width_of(s), s->to);
+	free(text);
+	return err;
 }
 
 static int show_total(struct measuring *s, struct extprof_report *report, struct extprof_error *e)
@@ -79,7 +107,7 @@ static int show_total(struct measuring *s, struct extprof_report *report, struct
 	if (!err && s->options.json && stat_json__write_total(&result, s->to))
 		err = out_of_memory(e);
 	if (!err && !s->options.json)
-		stat_text__write_total(&result, &s->options, s->to);
+		err = write_total(s, &result, e);
 	if (!err)
 		err = flush(s, e);
 	return err;

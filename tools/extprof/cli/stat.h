@@ -36,8 +36,9 @@ struct stat_result {
 };
 
 /* For people: one line for an interval, and the total.  Errors are in ferror(to). */
-void stat_text__write_head(FILE *to);
-void stat_text__write_interval(const struct extprof_figures *f, FILE *to);
+/* width: columns of the terminal, which bounds what a line has; 0: there is no bound. */
+void stat_text__write_head(unsigned int width, FILE *to);
+void stat_text__write_interval(const struct extprof_figures *f, unsigned int width, FILE *to);
 void stat_text__write_total(const struct stat_result *r, const struct stat_options *o, FILE *to);
 
 /* For programs: one object on one line.  0, or -ENOMEM; errors of the stream are in ferror(to). */

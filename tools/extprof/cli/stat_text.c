@@ -48,10 +48,52 @@ static double error_of_share(uint64_t part, uint64_t looks)
 
 /* -- intervals --------------------------------------------------------------------------------- */
 
-void stat_text__write_head(FILE *to)
+enum column {
+	COLUMN_TIME, COLUMN_CPU, COLUMN_GVL, COLUMN_GVL_WAITS, COLUMN_P50, COLUMN_P99, COLUMN_LONGEST, COLUMN_GC, COLUMN_GC_TIME,
+	COLUMN_PAUSES, COLUMN_ALLOCATED, COLUMN_SWITCHES, COLUMN_FAULTS, COLUMNS
+};
+
+/* A blank stands before each but the first. */
+static const struct {
+	const char *title;
+	int width;
+} columns[COLUMNS] = {
+	[COLUMN_TIME] = { "time", 9 }, [COLUMN_CPU] = { "CPU", 7 }, [COLUMN_GVL] = { "GVL", 6 },
+	[COLUMN_GVL_WAITS] = { "GVL waits", 9 }, [COLUMN_P50] = { "p50", 9 }, [COLUMN_P99] = { "p99", 9 },
+	[COLUMN_LONGEST] = { "longest", 9 }, [COLUMN_GC] = { "GC", 6 }, [COLUMN_GC_TIME] = { "GC time", 9 },
+	[COLUMN_PAUSES] = { "pauses", 6 }, [COLUMN_ALLOCATED] = { "allocated", 10 }, [COLUMN_SWITCHES] = { "switches", 9 },
+	[COLUMN_FAULTS] = { "faults", 9 },
+};
+
+/* The more important first: in a narrow terminal the others are in the total alone. */
+static const uint8_t order[COLUMNS] = {
+	COLUMN_TIME, COLUMN_CPU, COLUMN_GVL, COLUMN_GVL_WAITS, COLUMN_GC_TIME, COLUMN_ALLOCATED, COLUMN_P99, COLUMN_GC, COLUMN_PAUSES,
+	COLUMN_LONGEST, COLUMN_SWITCHES, COLUMN_FAULTS, COLUMN_P50,
+};
+
+/* A mask of the columns that a line of that width has room for.  0: all of them. */
+static uint32_t columns_in(unsigned int width)
 {
-	fprintf(to, "%9s %7s %6s %9s %9s %9s %9s %6s %9s %6s %10s %9s %9s\n", "time", "CPU", "GVL", "GVL waits", "p50",
-		"p99", "longest", "GC", "GC time", "pauses", "allocated", "switches", "faults");
+	uint32_t has = 1u << COLUMN_TIME;
+	int left = (int)(width < 4096 ? width : 4096) - columns[COLUMN_TIME].width;
+
+	for (int i = 1; i < COLUMNS; i++) {
+		if (width && columns[order[i]].width + 1 > left)
+			break;
+		has |= 1u << order[i];
+		left -= columns[order[i]].width + 1;
+	}
+	return has;
+}
+
+void stat_text__write_head(unsigned int width, FILE *to)
+{
+	uint32_t has = columns_in(width);
+
+	for (int i = 0; i < COLUMNS; i++)
+		if (has & 1u << i)
+			fprintf(to, "%s%*s", i ? " " : "", columns[i].width, columns[i].title);
+	putc('\n', to);
 }
 
 /* "-": it is not known, and the total says why. */
@@ -107,21 +149,35 @@ static uint64_t faults(const struct extprof_figures *f)
 	return value(f, EXTPROF_FAULTS_MINOR) + value(f, EXTPROF_FAULTS_MAJOR);
 }
 
-void stat_text__write_interval(const struct extprof_figures *f, FILE *to)
+static void write_column(const struct extprof_figures *f, enum column column, FILE *to)
 {
-	fprintf(to, "%7.3f s", (double)f->until / 1e9);
-	write_share(f, EXTPROF_CPU_TIME, f->until - f->from, 7, to);
-	write_share(f, EXTPROF_GVL_HELD, value(f, EXTPROF_GVL_LOOKS), 6, to);
-	write_count(f, EXTPROF_GVL_WAITS, value(f, EXTPROF_GVL_WAITS), 9, to);
-	write_wait(f, EXTPROF_GVL_WAITS_P50, 9, to);
-	write_wait(f, EXTPROF_GVL_WAITS_P99, 9, to);
-	write_wait(f, EXTPROF_GVL_WAITS_LONGEST, 9, to);
-	write_count(f, EXTPROF_GC_CYCLES, value(f, EXTPROF_GC_CYCLES), 6, to);
-	write_time(f, EXTPROF_GC_PAUSES_TIME, 9, to);
-	write_count(f, EXTPROF_GC_PAUSES, value(f, EXTPROF_GC_PAUSES), 6, to);
-	write_allocated(f, to);
-	write_count(f, EXTPROF_SWITCHES_VOLUNTARY, switches(f), 9, to);
-	write_count(f, EXTPROF_FAULTS_MINOR, faults(f), 9, to);
+	int width = columns[column].width;
+
+	switch (column) {
+	case COLUMN_TIME: fprintf(to, "%7.3f s", (double)f->until / 1e9); break;
+	case COLUMN_CPU: write_share(f, EXTPROF_CPU_TIME, f->until - f->from, width, to); break;
+	case COLUMN_GVL: write_share(f, EXTPROF_GVL_HELD, value(f, EXTPROF_GVL_LOOKS), width, to); break;
+	case COLUMN_GVL_WAITS: write_count(f, EXTPROF_GVL_WAITS, value(f, EXTPROF_GVL_WAITS), width, to); break;
+	case COLUMN_P50: write_wait(f, EXTPROF_GVL_WAITS_P50, width, to); break;
+	case COLUMN_P99: write_wait(f, EXTPROF_GVL_WAITS_P99, width, to); break;
+	case COLUMN_LONGEST: write_wait(f, EXTPROF_GVL_WAITS_LONGEST, width, to); break;
+	case COLUMN_GC: write_count(f, EXTPROF_GC_CYCLES, value(f, EXTPROF_GC_CYCLES), width, to); break;
+	case COLUMN_GC_TIME: write_time(f, EXTPROF_GC_PAUSES_TIME, width, to); break;
+	case COLUMN_PAUSES: write_count(f, EXTPROF_GC_PAUSES, value(f, EXTPROF_GC_PAUSES), width, to); break;
+	case COLUMN_ALLOCATED: write_allocated(f, to); break;
+	case COLUMN_SWITCHES: write_count(f, EXTPROF_SWITCHES_VOLUNTARY, switches(f), width, to); break;
+	case COLUMN_FAULTS: write_count(f, EXTPROF_FAULTS_MINOR, faults(f), width, to); break;
+	case COLUMNS: break;
+	}
+}
+
+void stat_text__write_interval(const struct extprof_figures *f, unsigned int width, FILE *to)
+{
+	uint32_t has = columns_in(width);
+
+	for (int i = 0; i < COLUMNS; i++)
+		if (has & 1u << i)
+			write_column(f, (enum column)i, to);
 	putc('\n', to);
 }
 

@@ -272,6 +272,8 @@ static int create(struct run *run, struct extprof_error *e)
 
 	r->groups = "process,thread";
 	r->lines = true;
+	/* Else calm windows would show what others do not. */
+	r->idle_apart = true;
 	err = choose_modes(t, r->modes, e);
 	if (!err)
 		err = open_recording(t, e);

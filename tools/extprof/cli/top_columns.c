@@ -93,7 +93,7 @@ static bool is_of_group(const struct top_state *s, const struct top_head *h, uns
 	case TOP_GC:
 		return !threads && h->gc >= 0;
 	case TOP_IDLE:
-		return threads && h->states && h->rests;
+		return h->rests && (!threads || h->states);
 	default:
 		return threads && number >= TOP_STATE && h->states >> (number - TOP_STATE) & 1;
 	}

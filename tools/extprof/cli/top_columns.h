@@ -16,7 +16,7 @@ enum top_number {
 	TOP_GC,
 	TOP_RESIDENT,
 	TOP_LIVE_SLOTS,
-	TOP_IDLE,		/* of threads */
+	TOP_IDLE,		/* of threads, and of those of a process together */
 	TOP_STATE,		/* + enum extprof_state */
 	TOP_NUMBERS = TOP_STATE + TOP_STATES_MAX
 };

@@ -361,6 +361,38 @@ int top_model__add(struct top_model *m, const struct extprof_stack *s)
 	return err ? err : count_code(m, TOP_LINES, s, count, in);
 }
 
+int top_model__add_idle(struct top_model *m, const struct extprof_idle_thread *t)
+{
+	char in[NAME_MAX], of[NAME_MAX] = "";
+	struct top_account *account;
+	struct top_key k;
+	int err = 0;
+
+	m->stacks++;
+	short_name(in, sizeof(in), t->thread);
+	if (t->process) {
+		short_name(of, sizeof(of), t->process);
+		k = key_of_process(t->process, of);
+		err = count_frame(m, TOP_PROCESSES, &k, "", 0, true);
+		account = err ? NULL : top_row__account(row_of(&m->tables[TOP_PROCESSES], &k));
+		if (!account)
+			return -ENOMEM;
+		account->last.idle += t->time;
+		account->all.idle += t->time;
+	}
+	return count_thread(m, t->thread, in, t->process, of, 0);
+}
+
+static int add_all_idle(struct top_model *m, struct extprof_report *report)
+{
+	const struct extprof_idle_thread *thread;
+	int err = 0;
+
+	for (size_t i = 0; !err && !extprof_report_facts(report)->idle_shown && (thread = extprof_report_idle_thread(report, i)); i++)
+		err = top_model__add_idle(m, thread);
+	return err;
+}
+
 static int add_accounts(struct top_model *m, struct extprof_report *report)
 {
 	const struct extprof_report_process *process;
@@ -384,6 +416,8 @@ int top_model__add_report(struct top_model *m, struct extprof_report *report)
 	extprof_report_rewind(report);
 	while (!err && (stack = extprof_report_next(report)))
 		err = top_model__add(m, stack);
+	if (!err)
+		err = add_all_idle(m, report);
 	return err ? err : add_accounts(m, report);
 }
 
@@ -402,8 +436,9 @@ const struct top_row *top_model__find(const struct top_model *m, enum top_view v
 static bool is_wanted(const struct top_row *row, const struct top_choice *c)
 {
 	const struct top_amount *amount = top_row__amount(row, c->all);
+	bool rests = row->account && (c->all ? &row->account->all : &row->account->last)->idle;
 
-	if (!amount->total && !amount->self)
+	if (!amount->total && !amount->self && !rests)
 		return false;
 	return !*c->filter || strcasestr(row->name, c->filter) || strcasestr(row->path, c->filter) ||
 	       strcasestr(row->thread, c->filter);

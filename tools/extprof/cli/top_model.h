@@ -36,7 +36,7 @@ struct top_amount {
 
 /* What a thread or a process did, besides what its stacks say. */
 struct top_sums {
-	uint64_t times[TOP_STATES_MAX], idle;	/* ns; of threads: idle is a part of the times */
+	uint64_t times[TOP_STATES_MAX], idle;	/* ns; of threads: idle is a part of the times; of processes: that of their threads */
 	uint64_t cpu;		/* ns by the account of the kernel; of processes */
 	uint64_t gvl, gc;	/* the same as of the head, of one process */
 };
@@ -85,6 +85,8 @@ struct top_model {
 void top_model__begin(struct top_model *m);
 /* Add a stack, whose groups are its process and its thread.  0 or -ENOMEM. */
 int top_model__add(struct top_model *m, const struct extprof_stack *stack);
+/* A thread rests: it has a row, too, with nothing of the mode, and its process has the sum.  0 or -ENOMEM. */
+int top_model__add_idle(struct top_model *m, const struct extprof_idle_thread *thread);
 /* Add all stacks of a report, and the accounts of its threads and processes.  0 or -ENOMEM. */
 int top_model__add_report(struct top_model *m, struct extprof_report *report);
 /* The row of the same name, place and number in another model; NULL: it has none. */

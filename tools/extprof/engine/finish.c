@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "engine/state.h"
+#include "profile/idle.h"
 #include "profile/unit.h"
 
 /* For the samples that wait at the end, and for the last names. */
@@ -483,6 +484,31 @@ static int note_lines(const struct engine *e, struct report_meta *m)
 	return failed ? -ENOMEM : 0;
 }
 
+int engine__name_frames(struct engine *e)
+{
+	for (uint32_t i = 0; i < e->set.vm_count; i++)
+		if (e->set.vms[i] && (resolve__name_threads(&e->resolver, e->set.vms[i]) ||
+				      states__name_threads(&e->states, e->set.vms[i])))
+			return -ENOMEM;
+	return resolve__name_processes(&e->resolver) || resolve__describe(&e->resolver, &e->table) ? -ENOMEM : 0;
+}
+
+/* A window is over: what its threads did tells which of them rest in the next one.  Without memory for that it is not known. */
+void engine__remember_idle(struct engine *e)
+{
+	if (e->settings.idle || engine__name_frames(e))
+		return;
+	for (uint32_t i = 0; i < e->settings.mode_count; i++) {
+		const struct mode *mode = e->settings.modes[i];
+		const struct idle window = {
+			.tree = engine__tree_of(e, mode), .frames = &e->frames, .mode_frame = e->resolver.mode_frames[i], .window = window_of(e),
+		};
+
+		if (idle__concerns(mode))
+			idle_history__add(&e->idle_histories[i], &window);
+	}
+}
+
 int engine__report(struct engine *e, const struct report_request *request, struct report *report,
 		   struct diag *d)
 {
@@ -508,11 +534,7 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 	if (e->settings.group_by_default && processes__followed(&e->rows) > 1)
 		groups__add_outermost(&show, request->by_command ? GROUP_COMMAND : GROUP_PROCESS);
 	groups__add_mask(&show, request->labels);
-	for (uint32_t i = 0; i < e->set.vm_count; i++)
-		if (e->set.vms[i] && (resolve__name_threads(&e->resolver, e->set.vms[i]) ||
-				      states__name_threads(&e->states, e->set.vms[i])))
-			goto cleanup;
-	if (resolve__name_processes(&e->resolver) || resolve__describe(&e->resolver, &e->table))
+	if (engine__name_frames(e))
 		goto cleanup;
 	for (uint32_t i = 0; i < e->rows.count; i++)
 		if (owner_dirs__add_cwd(&cwds, e->rows.rows[i].cwd))
@@ -521,6 +543,8 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 	view.rules = &rules;
 	view.transform = &e->settings.transform;
 	view.shows_idle = e->settings.idle;
+	view.idle_apart = e->settings.idle_apart;
+	view.idle_history = &e->idle_histories[request->mode];
 	view.window = window_of(e);
 	err = request->accounts ? 0 : expand(e, &tree, &expanded);
 	if (err)

@@ -281,6 +281,8 @@ void engine__destroy(struct engine *e)
 	native_lines__free(&e->native_lines);
 	cgroup__free(&e->cgroup);
 	gc_pauses__free(&e->pauses);
+	for (uint32_t i = 0; i < MODES_MAX; i++)
+		idle_history__free(&e->idle_histories[i]);
 	engine__figures_free(e);
 	engine__free_shared(e);
 	map64__free(&e->ahead_seen);

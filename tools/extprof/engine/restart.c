@@ -124,5 +124,6 @@ int engine__restart(struct engine *e, struct diag *d)
 	/* Its ids of processes and its account are those of one window. */
 	if (e->recording.writer)
 		return diag__set(d, DIAG_USAGE, EBUSY, "a recording that is written into a file has one window");
+	engine__remember_idle(e);
 	return engine__forget(e, d);
 }

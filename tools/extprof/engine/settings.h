@@ -91,6 +91,7 @@ struct settings {
 	const char *deployment;	/* of the caller: the name of what was deployed; NULL none */
 	bool sources;		/* a recording has the source files that were seen */
 	bool idle;		/* reports show idle threads as others, see profile/idle.h */
+	bool idle_apart;	/* else also those of nothing but idle threads do not show them */
 	struct transform transform;	/* what reports show of it */
 	struct owner_dirs apps;	/* where the application is; none: where the processes were found to work */
 	int interrupt_fd;	/* readable: the caller wants control back; -1 none */

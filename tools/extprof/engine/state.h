@@ -13,6 +13,7 @@
 #include "frames/frame_table.h"
 #include "process/cgroup.h"
 #include "process/target_file.h"
+#include "profile/idle_history.h"
 #include "profile/native_lines.h"
 #include "profile/processes.h"
 #include "profile/resolve.h"
@@ -115,6 +116,7 @@ struct engine {
 	struct native_frames native_frames;	/* resolver.native, if they are wanted */
 	struct native_lines native_lines;	/* of `frames`, if they are wanted */
 	struct kernel_frames kernel_frames;	/* resolver.kernel, if they are wanted */
+	struct idle_history idle_histories[MODES_MAX];	/* by mode: of the windows before this one */
 	struct gc_pauses pauses;
 	struct engine_figures *figures;	/* NULL: they are not wanted */
 	struct engine_shared *shared;	/* NULL until it is needed */
@@ -222,6 +224,11 @@ uint64_t engine__end_of_duration(const struct engine *e);
 int engine__end_delay(struct engine *e, uint64_t now, struct diag *d);
 
 /* finish.c: what was sampled is put together */
+
+/* Give what was sampled its names, as far as they are known now.  0 or -ENOMEM. */
+int engine__name_frames(struct engine *e);
+/* A window ends: keep what its threads did, for those that follow. */
+void engine__remember_idle(struct engine *e);
 
 /* Stop the sources, and take what they have sent.  session__start() follows, or session__rest(). */
 void engine__hold(struct engine *e);

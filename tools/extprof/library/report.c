@@ -224,6 +224,22 @@ const struct extprof_idle *extprof_report_idle(struct extprof_report *r, size_t 
 	return &r->idle;
 }
 
+const struct extprof_idle_thread *extprof_report_idle_thread(struct extprof_report *r, size_t i)
+{
+	const struct report_idle_thread *t;
+
+	if (i >= r->report.idle.thread_count)
+		return NULL;
+	t = &r->report.idle.threads[i];
+	if (frame__show(&r->idle_frames[0], &t->thread, &r->report.strings) ||
+	    (t->process.pid && frame__show(&r->idle_frames[1], &t->process, &r->report.strings)))
+		return NULL;
+	r->idle_thread = (struct extprof_idle_thread){
+		.thread = &r->idle_frames[0], .process = t->process.pid ? &r->idle_frames[1] : NULL, .time = t->ns,
+	};
+	return &r->idle_thread;
+}
+
 const struct extprof_accounting *extprof_report_accounting(const struct extprof_report *r)
 {
 	return &r->accounting;

@@ -15,6 +15,8 @@ struct extprof_report {
 	struct extprof_stack stack;
 	struct extprof_total total;
 	struct extprof_idle idle;
+	struct extprof_idle_thread idle_thread;
+	struct extprof_frame idle_frames[2];	/* of that */
 	uint32_t next;				/* node */
 	struct extprof_accounting accounting;
 	struct extprof_reason lost[LOSS_MAX], truncated[TRUNC_MAX];

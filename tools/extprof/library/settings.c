@@ -147,6 +147,7 @@ static int set_code(struct settings *s, const struct extprof_recording_options *
 	int err = o->app ? apps__name(&s->apps, o->app, error) : 0;
 
 	s->idle = o->idle;
+	s->idle_apart = o->idle_apart;
 	return err ? err : transform__set(&s->transform, o->focus, o->hide, o->collapse, error);
 }
 
@@ -276,10 +277,18 @@ static int set_executor(struct settings *s, const struct extprof_executor *given
 	return 0;
 }
 
+static bool has_reserved(const char *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (bytes[i])
+			return true;
+	return false;
+}
+
 /* No option may ever lie in what older programs have as padding. */
 #define NO_PADDING(type, last) _Static_assert(offsetof(struct type, last) + sizeof(((struct type *)0)->last) == \
 					      sizeof(struct type), #type)
-NO_PADDING(extprof_recording_options, deployment);
+NO_PADDING(extprof_recording_options, reserved3);
 NO_PADDING(extprof_executor, context);
 NO_PADDING(extprof_write_options, reserved);
 NO_PADDING(extprof_dump_options, reserved);
@@ -314,9 +323,9 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 	s->interrupt_fd = o->interrupt_fd ? *o->interrupt_fd : -1;
 	if ((err = set_executor(s, o->executor, error)))
 		return err;
-	for (size_t i = 0; i < sizeof(o->reserved) + sizeof(o->reserved2); i++)
-		if (i < sizeof(o->reserved) ? o->reserved[i] : o->reserved2[i - sizeof(o->reserved)])
-			return error__set(error, DIAG_USAGE, EINVAL, "the structure of options is not zero where it is "
+	if (has_reserved(o->reserved, sizeof(o->reserved)) || has_reserved(o->reserved2, sizeof(o->reserved2)) ||
+	    has_reserved(o->reserved3, sizeof(o->reserved3)))
+		return error__set(error, DIAG_USAGE, EINVAL, "the structure of options is not zero where it is "
 					  "reserved: zero it before it is filled");
 	if (s->rate > SOURCE_RATE_MAX)
 		return error__set(error, DIAG_USAGE, EINVAL, "%u is no rate: 1 to %u per second", s->rate,

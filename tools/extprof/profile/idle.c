@@ -52,6 +52,8 @@ static const char *const servers[] = { "puma", "unicorn", "pitchfork", "passenge
 struct search {
 	struct idle *s;
 	const uint64_t *sums;		/* as in struct idle */
+	struct idle_keys keys;		/* without a history none */
+	uint64_t window;		/* ns of the profile, with the history */
 	uint32_t *child, *next;		/* by node; 0 none */
 	struct idle_stack stack;
 	uint32_t same[2][SAME_MAX];
@@ -74,9 +76,20 @@ static bool is_same_method(const struct frame *a, const struct frame *b)
 
 /* -- what else is known of the thread ------------------------------------------------------------- */
 
+/* ns of a node, also in the windows before: of all nodes of the same methods. */
+static uint64_t before(const struct search *c, uint32_t node)
+{
+	return c->s->history ? idle_history__ns(c->s->history, c->keys.paths[node]) : 0;
+}
+
+static uint64_t life(const struct search *c)
+{
+	return c->sums[c->stack.thread] + before(c, c->stack.thread);
+}
+
 static bool lived_as_long(const struct search *c, uint64_t min)
 {
-	return c->s->window >= min && (double)c->sums[c->stack.thread] >= LIVED * (double)c->s->window;
+	return c->window >= min && (double)life(c) >= LIVED * (double)c->window;
 }
 
 /* Add the children of a node that are of the same method as *f; all groups if f is NULL.  false: there are too many. */
@@ -96,14 +109,15 @@ static bool add_same(const struct search *c, uint32_t node, const struct frame *
 
 /*
  * Does all of the thread pass the code that waits, and go on from there to other code than the wait?  Lines differ, and
- * what goes on may have labels.
+ * what goes on may have labels.  In the windows before it may have gone on, too.
  */
 static bool goes_on(struct search *c)
 {
 	const struct idle_stack *k = &c->stack;
 	uint32_t *from = c->same[0], *to = c->same[1], count = 1, more;
-	uint64_t passed = 0;
-	bool other = false;
+	uint32_t inner = k->nodes[k->ruby[k->inner].at];
+	uint64_t passed = before(c, inner);
+	bool other = c->s->history && idle_history__calls(c->s->history, c->keys.paths[inner]);
 
 	from[0] = k->thread;
 	for (uint32_t i = 0; i < count; i++)
@@ -125,7 +139,7 @@ static bool goes_on(struct search *c)
 		for (uint32_t j = c->child[from[i]]; j; j = c->next[j])
 			other |= frame_of(c, j)->kind == FRAME_RUBY && c->sums[j];
 	}
-	return other && (double)passed >= ALL * (double)c->sums[k->thread];
+	return other && (double)passed >= ALL * (double)life(c);
 }
 
 /* Is there another Ruby thread in the process? */
@@ -175,7 +189,7 @@ static bool is_reactor(const struct search *c)
 static uint64_t sum_of_wait(struct search *c, uint32_t node)
 {
 	uint32_t *list = c->same[0], count = 1, state = c->s->tree->nodes[node].frame;
-	uint64_t sum = 0;
+	uint64_t sum = c->s->history ? idle_history__ns(c->s->history, c->keys.waits[node]) : 0;
 
 	list[0] = c->stack.nodes[c->stack.count - 1];
 	for (uint32_t i = 0; i < count; i++)
@@ -190,8 +204,8 @@ static uint64_t sum_of_wait(struct search *c, uint32_t node)
 
 static bool is_main_rest(struct search *c, uint32_t node)
 {
-	return !c->stack.foreign && c->s->window >= WINDOW_MIN &&
-	       (double)sum_of_wait(c, node) >= ALL * (double)c->s->window && has_others(c);
+	return !c->stack.foreign && c->window >= WINDOW_MIN &&
+	       (double)sum_of_wait(c, node) >= ALL * (double)c->window && has_others(c);
 }
 
 static bool is_rest(struct search *c, uint32_t node, enum idle_place place)
@@ -220,7 +234,7 @@ static bool is_rest(struct search *c, uint32_t node, enum idle_place place)
 static bool is_native_rest(struct search *c, uint32_t node)
 {
 	return c->stack.count == 1 && !strcmp(frame_of(c, node)->name, "io epoll_wait") &&
-	       (double)sum_of_wait(c, node) >= NATIVE * (double)c->sums[c->stack.thread];
+	       (double)sum_of_wait(c, node) >= NATIVE * (double)life(c);
 }
 
 /* The method in which it rests; NULL: it does not. */
@@ -274,6 +288,9 @@ int idle__find(struct idle *s)
 	if (!c || !s->is)
 		goto cleanup;
 	c->s = s;
+	c->window = s->window + idle_history__window(s->history);
+	if (s->history && idle_keys__make(&c->keys, s))
+		goto cleanup;
 	c->sums = s->sums = calloc(tree->node_count, sizeof(*s->sums));
 	c->child = calloc(tree->node_count, sizeof(*c->child));
 	c->next = calloc(tree->node_count, sizeof(*c->next));
@@ -302,6 +319,7 @@ cleanup:
 	if (c) {
 		free(c->child);
 		free(c->next);
+		idle_keys__free(&c->keys);
 	}
 	free(c);
 	return err;

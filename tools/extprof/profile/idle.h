@@ -17,6 +17,8 @@
  *    connections, and it lived as long as the profile.  A thread that is made for one request lives shorter.
  *  - A main thread was in that one wait all the time (98 % of it), and there are other threads in its process.
  *
+ * "Profile" is what idle::window says, with the windows before it if there is a history of them.
+ *
  * The first Ruby frame of the application behind a frame of a gem ends all this: there a gem has called an application.
  */
 #ifndef EXTPROF_IDLE_H
@@ -27,6 +29,7 @@
 
 #include "frames/frame_table.h"
 #include "frames/owner.h"
+#include "profile/idle_history.h"
 #include "profile/tree.h"
 #include "source/mode.h"
 
@@ -48,6 +51,8 @@ struct idle {
 	uint32_t mode_frame;		/* 0: there is only one mode */
 	bool ns_is_count;		/* times are in weight::count, as a comparison has them, else in weight::value */
 	uint64_t window;		/* ns: how long the profile is; 0: unknown, and threads may have lived for a part of it */
+
+	const struct idle_history *history;	/* of the windows before; NULL: none */
 
 	struct idle_wait *waits;	/* what was found */
 	uint32_t count;

@@ -26,6 +26,7 @@
 
 struct frame_table;
 struct tree;
+struct idle_history;
 struct transform;
 
 /* The details by which two frames differ. */
@@ -199,6 +200,7 @@ struct report_idle_row {
 struct report_idle_thread {
 	const char *name;	/* as it is shown, with its tid: see thread_row::name */
 	uint64_t ns;
+	struct frame thread, process;	/* process.pid 0: it is not known */
 };
 
 /* The waits of threads that have nothing to do, see idle.h.  All 0: there are none, or the mode has no waits. */
@@ -257,6 +259,8 @@ struct report_view {
 	const struct owner_rules *rules;	/* NULL: none */
 	const struct transform *transform;	/* NULL: none */
 	bool shows_idle;	/* idle threads are shown as others are */
+	bool idle_apart;	/* else they are shown if there is nothing else */
+	const struct idle_history *idle_history;	/* of the windows before; NULL: none */
 	bool ns_is_count;	/* of modes with states: weight::count is ns, and weight::value is what is compared */
 	uint64_t window;	/* ns, how long the profile is; 0 unknown */
 	const bool *idle;	/* by node of the tree: what is idle, if that was found; it is not in the report.  NULL: find it */

@@ -65,6 +65,32 @@ static uint32_t row_of(struct listing *l, const struct frame *thread, uint8_t st
 	return r->idle.row_count++;
 }
 
+/* A group of the tree, with texts of the report's.  0 or -ENOMEM. */
+static int keep_group(struct report *r, const struct frame *f, struct frame *to)
+{
+	*to = (struct frame)FRAME_INIT(f->kind);
+	to->name = strings__intern(&r->strings, f->name);
+	to->pid = f->pid;
+	to->tid = f->tid;
+	to->known = f->known;
+	to->role = f->role;
+	return to->name ? 0 : -ENOMEM;
+}
+
+static int keep_groups(struct listing *l, uint32_t node, struct report_idle_thread *to)
+{
+	const struct tree_node *nodes = l->b->tree->nodes;
+	int err = keep_group(l->b->r, frame_table__get(l->b->frames, nodes[node].frame), &to->thread);
+
+	for (uint32_t i = nodes[node].parent; i && !err; i = nodes[i].parent) {
+		const struct frame *f = frame_table__get(l->b->frames, nodes[i].frame);
+
+		if (f->kind == FRAME_PROCESS && f->pid)
+			return keep_group(l->b->r, f, &to->process);
+	}
+	return err;
+}
+
 /* Count what a thread rests in all. */
 static int count_thread(struct listing *l, uint32_t node, uint64_t ns)
 {
@@ -80,6 +106,8 @@ static int count_thread(struct listing *l, uint32_t node, uint64_t ns)
 			return -ENOMEM;
 		number = r->idle.thread_count++;
 		r->idle.threads[number] = (struct report_idle_thread){ .name = name };
+		if (keep_groups(l, node, &r->idle.threads[number]))
+			return -ENOMEM;
 	}
 	r->idle.threads[number].ns += ns;
 	return 0;
@@ -218,6 +246,7 @@ int report__find_idle(struct report_builder *b)
 	struct idle idle = {
 		.tree = b->tree, .frames = b->frames, .rules = b->view.rules, .left_out = b->left_out,
 		.mode_frame = b->view.mode_frame, .ns_is_count = b->view.ns_is_count, .window = b->view.window,
+		.history = b->view.idle_history,
 	};
 	int err;
 
@@ -229,7 +258,7 @@ int report__find_idle(struct report_builder *b)
 	if (!err && idle.count)
 		err = list_waits(b, &idle);
 	/* A profile of nothing else shows what there is. */
-	b->r->idle.shown = b->view.shows_idle || !idle.count || !has_more(b, &idle);
+	b->r->idle.shown = b->view.shows_idle || !idle.count || (!b->view.idle_apart && !has_more(b, &idle));
 	if (!err && !b->r->idle.shown)
 		err = take_away(b, idle.is);
 	if (b->view.places) {
