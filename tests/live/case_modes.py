@@ -1,6 +1,7 @@
 """Each mode and each command, briefly, with a program whose amounts are known: what tests/kernels/run tries on other
 kernels. The groups of the modes are exact where these cases are coarse."""
 import json
+import os
 import signal
 
 import harness
@@ -107,3 +108,25 @@ def dump(ctx):
     out, err = ctx.extprof_start("dump", "-p", ruby.pid).communicate()
     check("<main>" in out and "IO#gets" in out + err or "Kernel#gets" in out, "%s%s", out, err)
     return out.splitlines()[0]
+
+
+@case(timeout=60, patient=True)
+def verified_instructions(ctx):
+    """What the kernel's verifier follows before a recording begins: no loop once for each of its turns."""
+    ruby = start(ctx)
+    said = []
+    for options, most, all_of_them in ((["-m", "cpu"], 30000, 40000), (["-m", "cpu", "-n"], 60000, 70000), (["-m", "wall", "-n"], 65000, 130000),
+                                       (["-m", "cpu,wall,alloc,gc,syscall", "--fd", "--holder", "--waker"], 55000, 300000)):
+        reader = ctx.extprof_start("-p", ruby.pid, *options, "-o", ctx.path("out.folded"))
+        ctx.attached(reader, 60)
+        counts = []
+        for number in os.listdir("/proc/%d/fdinfo" % reader.pid):
+            with open("/proc/%d/fdinfo/%s" % (reader.pid, number)) as f:
+                counts += [int(line.split()[1]) for line in f if line.startswith("verified_insns:")]
+        if not counts:
+            return harness.Counted(0, 0, 1, "this kernel does not tell it")
+        check(max(counts) <= most and sum(counts) <= all_of_them, "%s: %d of one program, %d of all", " ".join(options), max(counts), sum(counts))
+        said.append("%s: %d of %d" % (" ".join(options), max(counts), sum(counts)))
+        reader.signal(signal.SIGINT)
+        reader.communicate()
+    return "; ".join(said)

@@ -20,7 +20,9 @@ static __always_inline long read_target(void *to, uint32_t size, uint64_t addres
 
 struct walk_scratch;
 int copy_chunk(uint32_t index);
+int copy_round(uint32_t index);
 #define walk_chunk(s) copy_chunk((s)->index)
+#define walk_round(s) copy_round((s)->index)
 
 /* Not 0: samples have the functions of user space in which they were taken.  Only some programs can tell them. */
 const volatile uint32_t native_stacks __weak = 0;
@@ -89,6 +91,13 @@ __weak __noinline int copy_chunk(uint32_t index)
 	struct walk_scratch *s = bpf_map_lookup_elem(&scratch, &index);
 
 	return s ? walk__chunk(s) : 0;
+}
+
+__weak __noinline int copy_round(uint32_t index)
+{
+	struct walk_scratch *s = bpf_map_lookup_elem(&scratch, &index);
+
+	return s ? walk__round(s) : WALK_DONE;
 }
 
 /* A thread of a target that is to be sampled: the current thread. */

@@ -16,6 +16,8 @@
 #define REMAINS_YOUNG 2000000000ull
 #define REMAINS_OF_YOUNG 2048u
 #define REMAINS_OF_OLD 256u
+/* They are sent in rounds of so many: the verifier follows each loop once. */
+#define REMAINS_ROUND 64u
 
 /* Pieces of a table of lines. */
 #define REMAINS_PIECES 8u
@@ -156,6 +158,16 @@ __weak __noinline int remains_record(uint32_t id)
 	return 0;
 }
 
+/* The records of the youngest `count` ids below `end`, and no more than a round.  -1: that was all, or there is no more
+ * room. */
+__weak __noinline int remains_round(uint32_t end, uint32_t count)
+{
+	for (uint32_t i = 0; i < REMAINS_ROUND; i++)
+		if (i >= count || remains_record(end - 1 - i))
+			return -1;
+	return 0;
+}
+
 static __always_inline int remains__is_sampled(uint32_t process)
 {
 	for (uint32_t source = 0; source < SOURCE_MAX; source++) {
@@ -197,8 +209,8 @@ static __always_inline void remains__send(const struct target_config *cfg, struc
 	    remains_piece(cfg->section, sizeof(r->section)))
 		goto leave;
 	/* The oldest ones have been read most likely, if the ring has no room for all. */
-	for (uint32_t i = 0; i < REMAINS_OF_YOUNG; i++)
-		if (i >= end - first || remains_record(end - 1 - i))
+	for (uint32_t i = 0; i < REMAINS_OF_YOUNG; i += REMAINS_ROUND)
+		if (i >= end - first || remains_round(end - i, end - first - i))
 			break;
 leave:
 	__sync_fetch_and_add(&r->users, -1);

@@ -41,6 +41,11 @@
 
 /* Chunks that SAMPLE_FRAMES_MAX frames of the largest size need. */
 #define WALK_CHUNKS_MAX (SAMPLE_FRAMES_MAX / (WALK_CHUNK_BYTES / WALK_FRAME_SIZE_MAX))
+/* They are read in rounds of so many: see walk_round(). */
+#define WALK_ROUND_CHUNKS 32u
+#define WALK_ROUNDS_MAX ((WALK_CHUNKS_MAX + WALK_ROUND_CHUNKS - 1) / WALK_ROUND_CHUNKS)
+/* All chunks that are wanted have been read, or as many as can be. */
+#define WALK_DONE (-1)
 
 typedef uint64_t __attribute__((may_alias)) walk_u64;
 
@@ -55,6 +60,8 @@ struct walk_scratch {
 	struct walk_chunk {
 		volatile uint32_t done;		/* frames before this chunk */
 		volatile uint32_t n;		/* frames in this chunk */
+		uint32_t wanted, per_chunk;	/* frames */
+		uint64_t cfp;			/* address of the first one */
 		uint32_t frame_size;
 		uint32_t id, pc, jit;		/* offsets */
 		uint32_t ep, ep_flags;		/* offsets */
@@ -308,25 +315,55 @@ static __always_inline int walk__chunk(struct walk_scratch *s)
 }
 
 /*
- * In the BPF program this loop is a global function: the verifier follows it
- * once, not once for each chunk.  (The verifier does not track the contents of
- * the scratch memory, which keeps the number of states small as well.)
+ * In the BPF program these loops are global functions: the verifier follows each once, and not once for each chunk and
+ * each round.  (The verifier does not track the contents of the scratch memory, which keeps the number of states small
+ * as well.)
  */
 #ifndef walk_chunk
 #define walk_chunk(s) walk__chunk(s)
 #endif
+#ifndef walk_round
+#define walk_round(s) walk__round(s)
+#endif
+
+/* Read and copy some chunks.  0: there are more, WALK_DONE, or a loss_reason. */
+static __always_inline int walk__round(struct walk_scratch *s)
+{
+	for (uint32_t c = 0; c < WALK_ROUND_CHUNKS; c++) {
+		uint32_t done = s->now.done, left = s->now.wanted - done;
+		uint64_t bytes;
+
+		if (done >= s->now.wanted)
+			return WALK_DONE;
+		s->now.n = left > s->now.per_chunk ? s->now.per_chunk : left;
+		bytes = (uint64_t)s->now.n * s->now.frame_size;
+		walk_opaque(bytes);
+		if (bytes == 0 || bytes > WALK_CHUNK_BYTES)
+			return LOSS_GEOMETRY;
+		if (read_target(s->chunk, bytes, s->now.cfp + (uint64_t)done * s->now.frame_size)) {
+			if (done == 0)
+				return LOSS_FRAMES_READ;
+			s->event.truncated = TRUNC_FRAMES_READ;
+			return WALK_DONE;
+		}
+		walk_chunk(s);
+		s->now.done = done + s->now.n;
+	}
+	return 0;
+}
 
 /* Copy the frames in [cfp, cfp + total * frame_size).  Sets event.nr_frames,
  * left_out and truncated.  Returns 0 or a loss_reason. */
 static __always_inline int walk__frames(struct walk_scratch *s, const struct target_config *cfg,
 					uint64_t cfp, uint64_t total)
 {
-	uint32_t frame_size = cfg->frame_size;
-	uint32_t per_chunk = cfg->frames_per_chunk;
-	uint32_t wanted = total > SAMPLE_FRAMES_MAX ? SAMPLE_FRAMES_MAX : (uint32_t)total;
+	int result = 0;
 
 	s->now.done = 0;
-	s->now.frame_size = frame_size;
+	s->now.wanted = total > SAMPLE_FRAMES_MAX ? SAMPLE_FRAMES_MAX : (uint32_t)total;
+	s->now.per_chunk = cfg->frames_per_chunk;
+	s->now.cfp = cfp;
+	s->now.frame_size = cfg->frame_size;
 	s->now.id = cfg->frame_ext_debug;
 	s->now.pc = cfg->frame_pc;
 	s->now.jit = cfg->frame_jit_return;
@@ -336,26 +373,10 @@ static __always_inline int walk__frames(struct walk_scratch *s, const struct tar
 	s->now.flag_set = cfg->frame_flag_set;
 	s->now.flag_finish = cfg->frame_flag_finish;
 	s->now.flag_cframe = cfg->frame_flag_cframe;
-	for (uint32_t c = 0; c < WALK_CHUNKS_MAX; c++) {
-		uint32_t done = s->now.done;
-		uint64_t bytes;
-
-		if (done >= wanted)
-			break;
-		s->now.n = wanted - done > per_chunk ? per_chunk : wanted - done;
-		bytes = (uint64_t)s->now.n * frame_size;
-		walk_opaque(bytes);
-		if (bytes == 0 || bytes > WALK_CHUNK_BYTES)
-			return LOSS_GEOMETRY;
-		if (read_target(s->chunk, bytes, cfp + (uint64_t)done * frame_size)) {
-			if (done == 0)
-				return LOSS_FRAMES_READ;
-			s->event.truncated = TRUNC_FRAMES_READ;
-			break;
-		}
-		walk_chunk(s);
-		s->now.done = done + s->now.n;
-	}
+	for (uint32_t r = 0; r < WALK_ROUNDS_MAX && !result; r++)
+		result = walk_round(s);
+	if (result > 0)
+		return result;
 	if (s->now.done < total && !s->event.truncated)
 		s->event.truncated = TRUNC_DEPTH;
 	s->event.nr_frames = s->now.done;
