@@ -242,45 +242,77 @@ static __always_inline void look__settle(struct target_config *cfg, uint32_t rac
 	look__leave(w);
 }
 
-/* If the current thread, whose details are these, has the GVL of its ractor: send where it is. */
-static __always_inline void look__at_current(struct hit *h, uint32_t reason)
+/* The ractor of the current thread, which has these details, if any; 0: not known. */
+static __always_inline uint32_t look__ractor(struct hit *h, struct wait_about **a)
 {
-	struct wait_party p = { .kind = PARTY_UNKNOWN };
+	*a = about__find(h->cfg->process, task__tid(h->task, h->tid));
+	return *a ? (*a)->ractor : 0;
+}
+
+/*
+ * The slot of the current thread, if it has the GVL of its ractor; else 0.  This and note_look() are functions of their
+ * own, and not static: the verifier follows them once, and their stacks are not part of one another.
+ */
+__weak __noinline uint32_t slot_with_gvl(void)
+{
+	struct hit h = { .source = SOURCE_SCHED };
 	struct party_tables tables;
 	struct wait_about *a;
 	uint32_t slot, ractor;
 
-	if (!h->cfg->section || h->cfg->flags & TARGET_WATCHED || party__tables(h->cfg, &tables))
-		return;
-	a = about__find(h->cfg->process, task__tid(h->task, h->tid));
-	ractor = a && a->ractor ? a->ractor : 1;
-	slot = party__gvl(h->cfg, &tables, ractor);
-	if (!slot || (a && a->slot_number ? a->slot_number : party__current_slot(h->cfg, &tables, h->task)) != slot ||
-	    party__of_slot(h->cfg, &tables, slot, &p, PARTY_ONCE))
-		return;
-	look__note(h->cfg, ractor, &p, reason, task__user_ip());
+	if (hit__find(&h) || !h.cfg->section || h.cfg->flags & TARGET_WATCHED || party__tables(h.cfg, &tables))
+		return 0;
+	ractor = look__ractor(&h, &a);
+	slot = party__gvl(h.cfg, &tables, ractor ? ractor : 1);
+	if (!slot || (a && a->slot_number ? a->slot_number : party__current_slot(h.cfg, &tables, h.task)) != slot)
+		return 0;
+	return slot;
 }
 
-/* The current thread leaves its CPU.  If it keeps the GVL, note the method that waits.  Not static: the verifier follows it
- * once. */
-__weak __noinline int note_leaving(void)
+/* The address of that slot; 0: it cannot be read. */
+static __always_inline uint64_t look__slot(const struct target_config *cfg, uint32_t slot)
+{
+	struct party_tables tables;
+
+	return party__tables(cfg, &tables) ? 0 : party__slot(cfg, &tables, slot);
+}
+
+/* The current thread, which has that slot and the GVL: note the method that it is in. */
+__weak __noinline int note_look(uint32_t slot, uint32_t reason)
 {
 	struct hit h = { .source = SOURCE_SCHED };
+	struct wait_party p;
+	struct wait_about *a;
+	uint32_t ractor;
+	uint64_t at;
 
-	if (!hit__find(&h))
-		look__at_current(&h, LOOK_LEAVES);
+	if (hit__find(&h))
+		return 0;
+	at = look__slot(h.cfg, slot);
+	__builtin_memset(&p, 0, sizeof(p));
+	if (party__at(h.cfg, at, slot, &p, PARTY_ONCE))
+		return 0;
+	ractor = look__ractor(&h, &a);
+	look__note(h.cfg, ractor ? ractor : 1, &p, reason, task__user_ip());
 	return 0;
+}
+
+/* If the current thread has the GVL: send or note where it is. */
+static __always_inline void look__at_current(uint32_t reason)
+{
+	uint32_t slot = slot_with_gvl();
+
+	if (slot)
+		note_look(slot, reason);
 }
 
 /* A timer looks at what runs. */
 SEC("perf_event")
 int waits_look(void *context)
 {
-	struct hit h = { .source = SOURCE_SCHED };
-
 	(void)context;
-	if (!waits_paused && !hit__find(&h))
-		look__at_current(&h, LOOK_CLOCK);
+	if (!waits_paused)
+		look__at_current(LOOK_CLOCK);
 	return 0;
 }
 

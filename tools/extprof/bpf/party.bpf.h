@@ -131,11 +131,12 @@ static __always_inline void party__method(const struct target_config *cfg, uint6
 	}
 }
 
-/* The thread in that slot of the table.  `tries`: PARTY_TRIES, or PARTY_ONCE if it is the current one.  0 or -1. */
-static __always_inline int party__of_slot(const struct target_config *cfg, const struct party_tables *tables,
-					  uint32_t slot, struct wait_party *p, int tries)
+/* The thread in that slot of the table, which is at that address.  `tries`: PARTY_TRIES, or PARTY_ONCE if it is the
+ * current one.  0 or -1. */
+static __always_inline int party__at(const struct target_config *cfg, uint64_t at, uint32_t slot, struct wait_party *p,
+				     int tries)
 {
-	uint64_t at = party__slot(cfg, tables, slot), ec = 0;
+	uint64_t ec = 0;
 	struct party_slot s = { 0 };
 	uint16_t thread_ec = 0;
 
@@ -154,6 +155,12 @@ static __always_inline int party__of_slot(const struct target_config *cfg, const
 		party__method(cfg, ec, p, tries);
 	p->kind = PARTY_THREAD;
 	return 0;
+}
+
+static __always_inline int party__of_slot(const struct target_config *cfg, const struct party_tables *tables,
+					  uint32_t slot, struct wait_party *p, int tries)
+{
+	return party__at(cfg, party__slot(cfg, tables, slot), slot, p, tries);
 }
 
 /* The number of the current thread's slot in the table of threads; 0: it runs no Ruby code, or it cannot be told. */

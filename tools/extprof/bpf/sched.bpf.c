@@ -244,8 +244,9 @@ static __always_inline void leaves(struct task_struct *task, int preempted, uint
 	t->off = OFF_YES;
 	if (about_wanted && t->in_call && !has_unsettled(t))
 		about_begins(t->account.process, t->account.tid, t->call);
+	/* If it keeps the GVL, others wait for the method that it is in. */
 	if (about_wanted & ABOUT_HOLDER)
-		note_leaving();
+		look__at_current(LOOK_LEAVES);
 	if (!t->in_call && !waits_end_on_cpu)
 		send_stack(t, context, native);
 }
@@ -345,18 +346,19 @@ static __always_inline int read_head(struct sched_thread *t, struct thread_head 
 	return !t->slot || read_target(head, sizeof(*head), t->slot) || head->serial != t->account.thread;
 }
 
-/* Set t->detail: which call it was, and on which file.  Not static: the verifier follows it once. */
-__weak __noinline int describe_call(uint32_t tid, uint32_t number, uint32_t kind, int ruby_fd)
+/* After settle_call(), set t->detail: which call it was, and on which file.  Not static: the verifier follows it once. */
+__weak __noinline int describe_call(uint32_t tid)
 {
 	struct task_struct *task = task__current();
 	struct sched_thread *t = thread__find(tid);
 	struct wait_about *a = NULL;
+	uint32_t fd, number;
 	struct file *file;
-	uint32_t fd;
 
 	if (!t)
 		return 0;
-	fd = regs__fd(task__regs(task), kind, t->class.state, ruby_fd);
+	number = t->number;
+	fd = regs__fd(task__regs(task), t->kind, t->class.state, t->ruby_fd);
 	if (about_wanted & ABOUT_FILE)
 		a = about__make(t->account.process, t->account.tid);
 	/* Only Ruby knew it. */
@@ -461,8 +463,9 @@ __weak __noinline int settle_call(uint32_t tid, long result)
 		else if (a)
 			waker__forget(a);
 	}
-	if (t->parts)
-		describe_call(tid, number, kind, t->known ? head.wait_fd : -1);
+	t->number = number;
+	t->kind = kind;
+	t->ruby_fd = t->known ? head.wait_fd : -1;
 	return 0;
 }
 
@@ -535,6 +538,8 @@ static __always_inline int gets_cpu(uint64_t *args, int native)
 		settle_call(tid, 0);
 	else
 		settle_other(t);
+	if (t->in_call && t->parts)
+		describe_call(tid);
 	send_parts(t, t->in_call ? SAMPLE_IN_KERNEL : 0, args, native);
 	return 0;
 }
@@ -560,6 +565,8 @@ static __always_inline int ends_call(uint64_t *args, int native)
 	if (!t || !has_waited(t))
 		return 0;
 	settle_call(tid, (long)args[1]);
+	if (t->parts)
+		describe_call(tid);
 	/* The kernel has left the functions in which the thread waited. */
 	send_parts(t, SAMPLE_IN_KERNEL, NULL, native);
 	return 0;

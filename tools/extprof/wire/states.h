@@ -162,6 +162,9 @@ struct sched_thread {
 	struct wait_class class;
 	uint32_t parts;
 	uint32_t known;		/* account.thread is the thread that waited: Ruby has just said it */
+	uint32_t number, kind;	/* of the system call that it waited in */
+	int ruby_fd;	/* the descriptor that Ruby said; -1: none */
+	uint32_t reserved;
 	uint64_t detail;
 	struct sched_part {
 		uint64_t value, count;
