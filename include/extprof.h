@@ -963,6 +963,8 @@ struct extprof_report_process {
 	 */
 	uint64_t live_slots, slots, heap_bytes;
 	uint64_t resident;	/* bytes of memory, of extprof_recorded_reports(); 0: not known */
+	uint64_t objects;	/* that the ruby has made since it began, at the end of the report; a child of fork goes on from the number
+				 * of its parent.  0: not known, as `live_slots`, or it has executed another program since the report before */
 };
 /* From 0, in the order of their coming; NULL behind the last one.  Valid until the next call. */
 EXTPROF_API const struct extprof_report_process *extprof_report_process(struct extprof_report *report, size_t i);

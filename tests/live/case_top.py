@@ -556,6 +556,50 @@ def processes_have_memory(ctx):
     return "CPU %s, GVL %s, GC %s, RSS %s of %d MiB" % (*(of["busy"][x] for x in ("CPU", "GVL", "GC", "RSS")), resident >> 20)
 
 
+MAKES = """at = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+$stdout.puts "ready"
+$stdout.flush
+100_000.times do |turn|
+  500.times { Object.new }
+  at += 0.01
+  left = at - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  sleep left if left > 0
+  next unless turn % 100 == 99
+  $stdout.puts "%f %d" % [Process.clock_gettime(Process::CLOCK_MONOTONIC), GC.stat(:total_allocated_objects)]
+  $stdout.flush
+  fork { 1000.times { 50.times { Object.new }; sleep 0.01 } } if turn == 199
+end
+"""
+
+
+@case(timeout=60, patient=True)
+def processes_make_objects(ctx):
+    """How many objects each process makes: as GC.stat counts; a child that has its parent's number makes its own, and who makes none
+    has 0."""
+    busy = ctx.ruby("--disable=gems", ctx.write("makes.rb", MAKES))
+    calm = ctx.ruby("--disable=gems", "-e", "$stdout.puts 'ready'; $stdout.flush\ni = 0; i += 1 while true")
+    busy.expect("ready")
+    calm.expect("ready")
+    top = ctx.extprof_start("top", "-p", str(busy.pid), "-p", str(calm.pid), "-s", "-m", "cpu", "-F", "997", "-b", "--count", "7", "--view=process")
+    out, err = top.communicate()
+    said = [busy.line() for _ in range(6)][2:]
+    busy.kill()
+    (from_, before), (until, after) = (map(float, line.split()) for line in (said[0], said[-1]))
+    rate = (after - before) / (until - from_)
+    parts, seen = out.strip("\n").split("\n\n"), {}
+    check(len(parts) == 7, "%d parts: %s", len(parts), err)
+    check("OBJECTS/S" not in parts[0], "there is nothing to compare with: %s", parts[0])
+    for part in parts[1:]:
+        for key, row in cells(part).items():
+            seen.setdefault(key.split()[0], []).append(row["OBJECTS/S"])
+    made = [int(x) for x in seen[str(busy.pid)]]
+    check(len(made) == 6 and all(abs(m - rate) < 0.05 * rate for m in made), "%s a second, %.0f by its own count", made, rate)
+    check(set(seen[str(calm.pid)]) == {"0"}, "the calm one: %s", seen[str(calm.pid)])
+    child = [x for pid, x in seen.items() if pid not in (str(busy.pid), str(calm.pid))]
+    check(len(child) == 1 and child[0][0] == "-" and all(3000 < int(x) <= 5200 for x in child[0][1:-1]) and len(child[0]) > 3, "the child: %s", child)
+    return "%s a second of %.0f; the child %s" % (seen[str(busy.pid)][-1], rate, child[0][1])
+
+
 # -- the screen ----------------------------------------------------------------------------------------------------
 
 class Screen:

@@ -117,6 +117,15 @@ int top_accounts__add_thread(struct top_accounts *a, const struct extprof_report
 	return 0;
 }
 
+/* Objects that were made since the window before ended; of a new program that is not known. */
+static void count_made(struct top_model *m, struct top_account *account, uint64_t objects)
+{
+	account->made = account->counted_before && objects >= account->objects ? objects - account->objects : UINT64_MAX;
+	account->objects = objects;
+	account->counted = objects != 0;
+	m->tells_made |= account->made != UINT64_MAX;
+}
+
 int top_accounts__add_process(struct top_accounts *a, const struct extprof_report_process *process)
 {
 	struct top_account *account;
@@ -136,6 +145,7 @@ int top_accounts__add_process(struct top_accounts *a, const struct extprof_repor
 	/* In the next file of a recording it has not been looked at yet. */
 	account->live_slots = process->live_slots && !*process->ended ? process->live_slots : account->live_slots;
 	account->resident = process->resident && !*process->ended ? process->resident : account->resident;
+	count_made(a->model, account, process->objects);
 	return 0;
 }
 

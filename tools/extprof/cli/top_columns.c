@@ -23,7 +23,7 @@
 /* Of threads and processes: the more important first. */
 static const uint8_t order[] = {
 	TOP_TOTAL_SHARE, TOP_CPU, TOP_RESIDENT, TOP_STATE + EXTPROF_STATE_RUNNING, TOP_STATE + EXTPROF_STATE_GVL, TOP_GVL,
-	TOP_GC, TOP_LIVE_SLOTS, TOP_IDLE, TOP_STATE + EXTPROF_STATE_RUNNABLE,
+	TOP_GC, TOP_LIVE_SLOTS, TOP_MADE, TOP_IDLE, TOP_STATE + EXTPROF_STATE_RUNNABLE,
 };
 
 static bool has_self(enum top_view view)
@@ -43,7 +43,7 @@ static const char *title_of(unsigned int number)
 	static const char *const titles[TOP_STATE] = {
 		[TOP_SELF_SHARE] = "SELF %", [TOP_SELF] = "SELF", [TOP_TOTAL_SHARE] = "TOTAL %", [TOP_TOTAL] = "TOTAL",
 		[TOP_CPU] = "CPU", [TOP_GVL] = "GVL", [TOP_GC] = "GC", [TOP_RESIDENT] = "RSS", [TOP_LIVE_SLOTS] = "SLOTS",
-		[TOP_IDLE] = "IDLE",
+		[TOP_MADE] = "OBJECTS/S", [TOP_IDLE] = "IDLE",
 	};
 
 	return number < TOP_STATE ? titles[number] : name_of_state(number - TOP_STATE);
@@ -88,6 +88,8 @@ static bool is_of_group(const struct top_state *s, const struct top_head *h, uns
 	case TOP_RESIDENT:
 	case TOP_LIVE_SLOTS:
 		return !threads;
+	case TOP_MADE:
+		return !threads && h->tells_made;
 	case TOP_GVL:
 		return !threads && h->gvl >= 0;
 	case TOP_GC:
@@ -205,6 +207,14 @@ static void format_account(char *to, size_t size, const char *unit, uint64_t amo
 		snprintf(to, size, "-");
 }
 
+static void format_made(char *to, size_t size, double made)
+{
+	if (made >= 0)
+		format_amount(to, size, "count", (uint64_t)(made + 0.5));
+	else
+		snprintf(to, size, "-");
+}
+
 static void format_part(char *to, size_t size, uint64_t part, uint64_t sum)
 {
 	if (sum)
@@ -231,6 +241,7 @@ void top_columns__add_numbers(const struct top_columns *c, const struct top_head
 		case TOP_GC: format_share(text, sizeof(text), more->gc); break;
 		case TOP_RESIDENT: format_account(text, sizeof(text), "bytes", more->resident); break;
 		case TOP_LIVE_SLOTS: format_account(text, sizeof(text), "count", more->live_slots); break;
+		case TOP_MADE: format_made(text, sizeof(text), more->made); break;
 		case TOP_IDLE: format_account(text, sizeof(text), "ns", more->sums ? more->sums->idle : 0); break;
 		default: format_account(text, sizeof(text), "ns", more->sums ? more->sums->times[i - TOP_STATE] : 0);
 		}

@@ -16,6 +16,7 @@ enum top_number {
 	TOP_GC,
 	TOP_RESIDENT,
 	TOP_LIVE_SLOTS,
+	TOP_MADE,
 	TOP_IDLE,		/* of threads, and of those of a process together */
 	TOP_STATE,		/* + enum extprof_state */
 	TOP_NUMBERS = TOP_STATE + TOP_STATES_MAX

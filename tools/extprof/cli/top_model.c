@@ -181,6 +181,9 @@ static void table__begin(struct top_table *t)
 			t->rows[i]->account->last = (struct top_sums){ 0 };
 			t->rows[i]->account->lives = false;
 			t->rows[i]->account->live_slots = 0;
+			t->rows[i]->account->made = UINT64_MAX;
+			t->rows[i]->account->counted_before = t->rows[i]->account->counted;
+			t->rows[i]->account->counted = false;
 		}
 	}
 }

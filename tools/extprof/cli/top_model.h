@@ -45,6 +45,9 @@ struct top_account {
 	struct top_sums last, all;
 	uint64_t resident;	/* bytes of memory of a process that lives; 0: unknown */
 	uint64_t live_slots;	/* of its heap; the same */
+	uint64_t objects;	/* that it had made when the last window ended; the same */
+	uint64_t made;		/* of these in the last window; UINT64_MAX: not known */
+	bool counted, counted_before;	/* objects are known of the last window, and of the one before */
 	bool lives;		/* at the end of the last window, as far as it is known */
 };
 
@@ -77,6 +80,7 @@ struct top_model {
 	uint64_t last_gc, all_gc;	/* of them, in the collector */
 	uint64_t last_gvl, all_gvl;	/* of them, waiting for the GVL */
 	uint64_t last_waits, all_waits;	/* of them, in any state but running */
+	bool tells_made;		/* of some process it is known how many objects it made in a window */
 	uint32_t states;		/* in which any thread was by its account: a bit of each */
 	uint64_t stacks;		/* that were added */
 };

@@ -61,6 +61,7 @@ struct top_head {
 	double on_cpu, gvl, gc;		/* CPUs in use, threads that wait, part of on-CPU; negative: not measured */
 	double idle;			/* part of the mode that is left out, as its threads have nothing to do; 0 or less: none */
 	double left_out;		/* part of it that --focus leaves out; 0 or less: none */
+	bool tells_made;		/* of some process `top_more::made` is known */
 	bool rests;			/* the mode has left out waits of threads since the reset */
 	uint64_t samples, truncated, lost;
 	const char *why_lost;		/* the reason of most, a word; NULL: none is lost */
@@ -79,6 +80,7 @@ struct top_more {
 	double cpu, gvl, gc;		/* of a process: as in the head.  Negative: not known */
 	uint64_t resident;		/* bytes; 0: not known */
 	uint64_t live_slots;		/* the same */
+	double made;			/* objects a second in the last window; negative: not known */
 };
 
 /* The lines above the rows, and the titles of the columns.  width 0: as wide as need be. */

@@ -339,7 +339,7 @@ void top_windows__head(const struct top_windows *w, uint32_t mode, bool all, str
 		.mode = m->name, .source = m->source, .unit = m->unit, .window = (double)s->time / 1e9,
 		.on_cpu = -1, .gvl = -1, .gc = -1, .own = -1, .idle = a->idle ? (double)a->idle / (double)a->amount : -1,
 		.left_out = a->left_out ? (double)a->left_out / (double)a->amount : -1, .below = name_of_below(m->name),
-		.states = m->model.states, .rests = m->all.idle > 0, .samples = a->samples, .truncated = a->truncated, .lost = a->lost, .processes = w->processes,
+		.states = m->model.states, .rests = m->all.idle > 0, .tells_made = m->model.tells_made, .samples = a->samples, .truncated = a->truncated, .lost = a->lost, .processes = w->processes,
 	};
 	for (uint32_t i = 0; i < REASONS_MAX; i++)
 		if (a->reasons[i] > a->reasons[most])
@@ -373,11 +373,13 @@ void top_windows__more(const struct top_windows *w, const struct top_row *row, b
 	const struct top_row *ran = cpu ? top_model__find(&cpu->model, TOP_PROCESSES, row) : NULL;
 	const struct top_sums *sums;
 
-	*more = (struct top_more){ .cpu = -1, .gvl = -1, .gc = -1 };
+	*more = (struct top_more){ .cpu = -1, .gvl = -1, .gc = -1, .made = -1 };
 	if (row->account) {
 		more->sums = all ? &row->account->all : &row->account->last;
 		more->resident = row->account->resident;
 		more->live_slots = row->account->live_slots;
+		if (row->account->made != UINT64_MAX && w->last.passed)
+			more->made = (double)row->account->made * 1e9 / (double)w->last.passed;
 	}
 	if (row->kind != EXTPROF_FRAME_PROCESS || !s->time || !s->passed)
 		return;

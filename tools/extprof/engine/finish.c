@@ -40,10 +40,16 @@ static void read_heaps(struct engine *e)
 	set_deadlines(e, now + WAITS_TIMEOUT, now + WAITS_TIMEOUT);
 	for (uint32_t i = 0; i < e->set.count; i++) {
 		const struct process *p = e->set.list[i];
+		struct heap_size *heap;
 
 		/* The last row is of several. */
-		if (p && p->row < PROCESS_ROWS_MAX)
-			engine__read_heap(p, &e->rows.rows[p->row].heap);
+		if (!p || p->row >= PROCESS_ROWS_MAX)
+			continue;
+		heap = &e->rows.rows[p->row].heap;
+		engine__read_heap(p, heap);
+		/* What a new program has made does not go on from what the old one had. */
+		if (e->from != e->started_at && p->executed_at >= e->from)
+			heap->allocated = 0;
 	}
 }
 

@@ -20,7 +20,7 @@ const struct extprof_report_process *extprof_report_process(struct extprof_repor
 		.cpu_time_sampled = a.cpu_taken * r->report.meta.cpu_period, .taken = a.taken, .whole = a.whole,
 		.truncated = accounting__truncated(&a), .lost = accounting__lost(&a),
 		.live_slots = row->heap.live, .slots = row->heap.slots, .heap_bytes = row->heap.page_bytes,
-		.resident = row->resident,
+		.resident = row->resident, .objects = row->heap.allocated,
 	};
 	return &r->process;
 }

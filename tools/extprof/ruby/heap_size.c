@@ -46,6 +46,7 @@ static int add_pool(struct heap_size *h, const char *pool, const struct rb_debug
 	*live += in_use;
 	h->ended += ended;
 	h->slots += slots;
+	h->allocated += word_at(pool, at->allocated);
 	h->pages += pages;
 	return 0;
 }

@@ -13,6 +13,7 @@ struct heap_size {
 	uint64_t live;		/* slots of objects that live, or have died and were not swept yet */
 	uint64_t ended;		/* slots of objects that wait for their finalizers */
 	uint64_t slots;		/* all */
+	uint64_t allocated;	/* objects that were made in them, ever; in a child of fork from its parent's number on */
 	uint64_t pages, page_bytes;	/* those without slots too; bytes of all of them */
 	uint64_t malloc_bytes;	/* of malloc since the last collection, less what was freed */
 	uint64_t malloc_limit;	/* and when a collection begins */
