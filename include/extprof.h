@@ -387,7 +387,7 @@ struct extprof_recording_options {
 	bool no_demangle;	/* with `native`: names of C++ and Rust as they are in the file, "_ZN4grpc6Server5StartEi" */
 	bool all_native;	/* with `native`: processes that run no ruby are recorded too, with their native stacks.  Of those
 				 * that are chosen: all that `all` means, or that `subprocesses` finds */
-	char reserved2[1];	/* 0 */
+	bool native_vm;		/* with `native`: also the functions of the VM itself, each by its name; else they are one frame "vm" */
 
 	/*
 	 * The recording goes on in another file when that of extprof_recording_record_to() has so much: a time ("1h", "90s",
@@ -1048,8 +1048,8 @@ struct extprof_dump_options {
 				 * the dump is opened.  NULL, or -1 in it: none */
 	bool native;		/* native functions among the Ruby frames.  A thread that runs is stopped by itself for its read,
 				 * with ptrace(2), and so can be one that waits */
-	bool no_demangle;	/* with `native`: as in struct extprof_recording_options */
-	char reserved[6];	/* 0 */
+	bool no_demangle, native_vm;	/* with `native`: as in struct extprof_recording_options */
+	char reserved[5];	/* 0 */
 };
 
 /* Values are those of the debugging interface.  They are only appended. */

@@ -153,6 +153,38 @@ def five_deep_yjit(ctx):
     return compare(ctx, "pings", PINGS, ruby=YJIT)
 
 
+def functions_of_the_vm():
+    """Names of the program's own functions, as extprof shows them."""
+    program = subprocess.run([harness.RUBY, "-e", "puts File.readlink('/proc/self/exe')"], stdout=subprocess.PIPE, text=True, check=True,
+                             env=harness.environment()).stdout.strip()
+    said = subprocess.run(["nm", program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return {re.sub(r"\.(part|cold|isra|constprop|lto_priv).*", "", line.split()[-1]) for line in said.splitlines() if line.split()[-2] in "tTwW"}
+
+
+@case(timeout=90)
+def functions_of_the_vm_too(ctx):
+    """--native-vm: without the VM's own functions the stacks are those of --native, and each Ruby method is run by one of vm_exec()."""
+    t, own = Truth(ctx), functions_of_the_vm()
+    profile = t.profile("pings", 1.5, 2000, "--native-vm")
+    total = whole = 0
+    for labels, n in below(profile, "pings"):
+        if is_marked(labels):
+            continue
+        total += n
+        short = [l for l in labels if re.sub(r"\.(part|cold|isra|constprop|lto_priv).*", "", l) not in own]
+        check(is_part(short, PINGS) and "[vm]" not in labels, "%s is not a part of %s: %s", short, PINGS, labels)
+        whole += n * (short == PINGS)
+        for i, label in enumerate(labels):
+            if label == "Truth.pong":
+                check("vm_exec" in labels[i - 1], "%s is not run by vm_exec(): %s", label, labels)
+            if label == "ext_ping":
+                check(labels[i - 1] == "Truth.ping" and labels[i - 2] in own, "%s", labels)
+    check(total > 50 and whole >= 0.9 * total, "%d of %d are whole: %s", whole, total, below(profile, "pings")[:2])
+    before = [s.labels() for s in profile.stacks if "Object#pings" in s.labels()]
+    check(all("main" in l and l.index("main") < l.index("<main>") for l in before if not is_marked(l)), "%s", before[:1])
+    return "%d of %d stacks are whole" % (whole, total)
+
+
 @case(timeout=90)
 def direct(ctx):
     """A method in C calls another one, without Ruby code between."""

@@ -252,12 +252,23 @@ def bases(pid):
     return found
 
 
-def by_gdb(ctx, pid):
-    """{tid: [(file, address in it)]} of all frames in libraries, innermost first, up to those that called the VM at first."""
+def code_of(pid):
+    """(path, begin, end, what is to be taken off an address) of the program's own code"""
+    path = os.path.realpath("/proc/%d/exe" % pid)
+    with open(path, "rb") as f:
+        placed = f.read(17)[16] == 2  # ET_EXEC: addresses are as in the file
+    with open("/proc/%d/maps" % pid) as f:
+        ranges = [[int(x, 16) for x in line.split()[0].split("-")] for line in f if line.split()[5:] == [path]]
+    return path, min(r[0] for r in ranges), max(r[1] for r in ranges), 0 if placed else min(r[0] for r in ranges)
+
+
+def by_gdb(ctx, pid, program=False):
+    """{tid: [(file, address in it)]} of all frames in libraries, innermost first, up to those that called the VM at first. With
+    `program` of all frames that are in a file, up to main()."""
     script = ctx.write("stacks.py", GDB)
     run = subprocess.run(["gdb", "-nx", "-batch", "-ex", "set confirm off", "-p", str(pid), "-x", script], capture_output=True, text=True,
                          timeout=60, errors="replace")
-    base = bases(pid)
+    base, own = bases(pid), code_of(pid) if program else None
     stacks = {}
     for line in run.stdout.splitlines():
         if not line.startswith("STACK "):
@@ -265,10 +276,12 @@ def by_gdb(ctx, pid):
         tid, *frames = line.split()[1:]
         pairs = [f.split(":", 1) for f in frames]
         list_ = []
-        last_vm = max([i for i, (_, path) in enumerate(pairs) if not path], default=0)
+        last_vm = len(pairs) if program else max([i for i, (_, path) in enumerate(pairs) if not path], default=0)
         for i, (pc, path) in enumerate(pairs[:last_vm]):
             path = os.path.realpath(path) if path else ""
-            if path in base and os.path.basename(path) != "[vdso]":
+            if program and not path and own[1] <= int(pc, 16) < own[2]:
+                list_.append((os.path.basename(own[0]), int(pc, 16) - own[3] - (i > 0)))
+            elif path in base and os.path.basename(path) != "[vdso]":
                 list_.append((os.path.basename(path), int(pc, 16) - base[path] - (i > 0)))
         stacks[int(tid)] = list_
     check(stacks, "gdb tells nothing: %s %s", run.stdout[-500:], run.stderr[-500:])
@@ -314,6 +327,37 @@ def same_as_gdb(ctx):
             told.append(compare_with_gdb(ctx, p, 2, lambda: None))
             p.kill()
     return "; ".join(told)
+
+
+@case(timeout=120, bpf=False)
+def all_functions_as_gdb(ctx):
+    """With --native-vm: also each function of the VM, in their order, as a debugger sees the stack of a process that stands still."""
+    if not shutil.which("gdb"):
+        return harness.Counted(0, 0, 1, "there is no gdb")
+    p = Spinner(ctx, ruby=()).p
+    p.tell("pings 600")
+    compared = frames = of_vm = 0
+    for _ in range(12):
+        time.sleep(0.05)
+        p.signal(signal.SIGSTOP)
+        harness.until(lambda: harness.state(p.pid) == "T", "it has not stopped")
+        (d,) = dump(ctx, "-p", p.pid, "-n", "--native-vm")
+        said = by_gdb(ctx, p.pid, program=True)
+        p.signal(signal.SIGCONT)
+        for tid, ours in by_extprof(whole(d)).items():
+            theirs = said.get(tid) or []
+            if not any(name == "ruby" for name, _ in ours):
+                continue
+            n = min(len(ours), len(theirs))
+            # The debugger ends at main(), and extprof at what called it.
+            check(ours[:n] == theirs[:n] and len(theirs) >= len(ours) - 3, "thread %d: extprof %s, gdb %s", tid, ours, theirs)
+            compared += 1
+            frames += n
+            of_vm += sum(name == "ruby" for name, _ in ours[:n])
+        names = functions({"fibers": [threads(whole(d))["main"]["fibers"][0]]})
+        check("vm_exec" in " ".join(names) and names.index("main") < names.index("<main>"), "%s", names)
+    check(compared >= 12 and of_vm > 20 * compared, "%d stacks, %d functions, %d of the VM", compared, frames, of_vm)
+    return "%d stacks with %d functions, %d of them the VM's, each as by gdb" % (compared, frames, of_vm)
 
 
 def spinning(ctx, what, truth, count, args, ruby=()):

@@ -47,6 +47,7 @@ static void open_one(struct dumps *d, uint32_t i)
 		.size = sizeof(options), .pid = d->pids[i],
 		.core = d->options.core, .exe = d->options.exe, .stop = d->options.stop,
 		.source = d->options.source, .native = d->options.common.recording.native, .no_demangle = d->options.common.recording.no_demangle,
+		.native_vm = d->options.common.recording.native_vm,
 	};
 
 	if (extprof_dump_open(&d->list[i], &options, &e) && !is_parent_only(d, &e))

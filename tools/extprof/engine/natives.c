@@ -29,6 +29,7 @@ int engine__open_natives(struct engine *e, struct diag *d)
 		return diag__set(d, DIAG_INTERNAL, -err, "cannot read native code: %s", strerror(-err));
 	if (e->settings.no_demangle)
 		native__names_as_in_file(e->native_frames.native);
+	e->native_frames.vm = e->settings.native_vm;
 	e->resolver.native = &e->native_frames;
 	return 0;
 }

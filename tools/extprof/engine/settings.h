@@ -62,6 +62,7 @@ struct settings {
 	uint32_t about;		/* what is told of waits besides their states: a mask of ABOUT_ of wire/wait_details.h */
 	bool native;		/* stacks have the functions of native code: mode cpu */
 	bool all_native;	/* processes without a ruby have samples, too */
+	bool native_vm;		/* functions of the VM have their names */
 	bool no_demangle;	/* names of native functions are as in the file */
 	bool native_lines, inlined;	/* reports have lines of native frames, and inlined functions */
 	bool kernel;		/* stacks have the functions of the kernel */

@@ -134,6 +134,8 @@ static int check_native(const struct extprof_dump_options *o, struct extprof_err
 	const bool can = false;
 #endif
 
+	if (o->native_vm && !o->native)
+		return error__set(error, DIAG_USAGE, EINVAL, "--native-vm needs --native");
 	if (o->no_demangle && !o->native)
 		return error__set(error, DIAG_USAGE, EINVAL, "--no-demangle needs --native");
 	return o->native && !can ? error__set(error, DIAG_USAGE, EINVAL, "--native needs x86-64") : 0;
@@ -171,6 +173,8 @@ int extprof_dump_open(struct extprof_dump **result, const struct extprof_dump_op
 			err = dump_native__open(&dump->native, dump->target.pid, dump->vm, dump->interrupt_fd);
 		if (!err && dump->native && dump->options.no_demangle)
 			native__names_as_in_file(dump->native->frames.native);
+		if (!err && dump->native)
+			dump->native->frames.vm = dump->options.native_vm;
 		dump->result = dump_result__new(dump->vm, &dump->table, dump->options.source, dump->native);
 		if (err || !dump->result)
 			err = diag__set(&d, DIAG_INTERNAL, ENOMEM, "out of memory");

@@ -207,6 +207,7 @@ static int set_native(struct settings *s, const struct extprof_recording_options
 {
 	s->native = o->native;
 	s->all_native = o->all_native;
+	s->native_vm = o->native_vm;
 	s->no_demangle = o->no_demangle;
 	s->native_lines = o->native_lines;
 	s->inlined = o->inlined;
@@ -214,6 +215,8 @@ static int set_native(struct settings *s, const struct extprof_recording_options
 		return error__set(error, DIAG_USAGE, EINVAL, "--%s needs --native", o->native_lines ? "native-lines" : "inline");
 	if (o->all_native && !o->native)
 		return error__set(error, DIAG_USAGE, EINVAL, "--all-native needs --native");
+	if (o->native_vm && !o->native)
+		return error__set(error, DIAG_USAGE, EINVAL, "--native-vm needs --native");
 	if (o->no_demangle && !o->native)
 		return error__set(error, DIAG_USAGE, EINVAL, "--no-demangle needs --native");
 	if (o->native && s->timer == TIMER_TICK)
@@ -323,7 +326,7 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 	s->interrupt_fd = o->interrupt_fd ? *o->interrupt_fd : -1;
 	if ((err = set_executor(s, o->executor, error)))
 		return err;
-	if (has_reserved(o->reserved, sizeof(o->reserved)) || has_reserved(o->reserved2, sizeof(o->reserved2)) ||
+	if (has_reserved(o->reserved, sizeof(o->reserved)) ||
 	    has_reserved(o->reserved3, sizeof(o->reserved3)))
 		return error__set(error, DIAG_USAGE, EINVAL, "the structure of options is not zero where it is "
 					  "reserved: zero it before it is filled");

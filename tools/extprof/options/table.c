@@ -166,6 +166,9 @@ const struct option_row option_rows[OPTIONS] = {
 		FIELD(native), .brief = "also functions of C extensions and libraries",
 		.help = "also show the functions of C extensions and libraries, below the method that called them; needs eBPF, but "
 		"for dump" },
+	[OPTION_NATIVE_VM] = { "native-vm", .group = OPTION_SHOW, .commands = DAEMON | R | T | D, FIELD(native_vm),
+		.brief = "also each function of Ruby's VM; with --native",
+		.help = "with --native: also the functions of the VM itself, each by its name, which are one frame [vm] without this" },
 	[OPTION_ALL_NATIVE] = { "all-native", .group = OPTION_WHAT, .commands = R | T, FIELD(all_native),
 		.brief = "also processes that run no ruby; with --native",
 		.help = "with --native: also those of these processes that run no ruby, with their native stacks" },

@@ -169,8 +169,8 @@ static uint32_t place_of_doing(const struct joining *j, struct segment s)
 	return i;
 }
 
-/* The functions of a segment, outermost first; those of the VM that follow one another are one frame.  The outermost of
- * these has none, if the caller is a frame that stands for them. */
+/* The functions of a segment, outermost first; those of the VM that follow one another are one frame, if they are not wanted by
+ * their names.  The outermost of these has none, if the caller is a frame that stands for them. */
 static void append_segment(struct joining *j, struct segment s, bool stands_for_vm)
 {
 	bool folded = stands_for_vm, innermost = !s.begin && j->f->doing_count;
@@ -180,10 +180,11 @@ static void append_segment(struct joining *j, struct segment s, bool stands_for_
 		if (i == doing) {
 			append_doing(j);
 			folded = true;
-		} else if (!is_of_vm(j, i)) {
+		}
+		if (j->f->vm ? !is_jit(j, i) : !is_of_vm(j, i)) {
 			append_native(j, i);
 			folded = false;
-		} else if (!folded && !is_jit(j, i)) {
+		} else if (!folded && !j->f->vm && !is_jit(j, i)) {
 			append_mark(j, FRAME_NATIVE, "vm");
 			folded = true;
 		}
@@ -272,6 +273,10 @@ static void append_c(struct joining *j, uint32_t begin, uint32_t end, struct seg
 	bool all_found = true, left_out = false;
 	struct segment inner;
 
+	if (begin == end && j->f->vm) {
+		append_segment(j, s, false);
+		return;
+	}
 	if (begin == end) {
 		s = without_loop(j, s);
 		/* Between two calls of the interpreter that is how the VM calls itself. */
@@ -289,10 +294,10 @@ static void append_c(struct joining *j, uint32_t begin, uint32_t end, struct seg
 		while (function && inner.end > inner.begin && j->f->place[inner.end - 1].function != function)
 			inner.end--;
 		if (function && inner.end > inner.begin) {
-			/* The functions in between belong to the method before. */
+			/* The functions in between belong to the method before, or are how the interpreter calls the first one. */
 			struct segment between = { inner.end, s.end };
 
-			if (i + 1 < end)
+			if (i + 1 < end || j->f->vm)
 				append_segment(j, between, true);
 			s = inner;
 		} else {
@@ -363,16 +368,22 @@ static void join(struct joining *j, uint32_t ahead)
 	for (uint32_t number = groups; !j->err; number--) {
 		/* Beyond the last one are the frames that no vm_exec runs. */
 		uint32_t begin = number < groups ? end - 1 : end, c = end;
+		struct segment s = { 0, 0 };
 
+		if (number >= ahead)
+			s = segment_of(j, number - ahead);
+		/* The function that runs the group's Ruby code. */
+		if (j->f->vm && number < groups && number >= ahead && s.end < j->nr)
+			append_native(j, s.end);
 		while (begin && !is_outermost_of_call(j, begin - 1))
 			begin--;
 		while (c > begin && !is_of_c(j, c - 1))
 			append_ruby(j, --c);
 		/* Before the first Ruby code there are the beginning of the program and of threads. */
-		if (number == groups && begin == c && groups)
+		if (number == groups && begin == c && groups && !j->f->vm)
 			;
 		else if (number >= ahead)
-			append_c(j, begin, c, segment_of(j, number - ahead), number == ahead);
+			append_c(j, begin, c, s, number == ahead);
 		else
 			while (c > begin)
 				append_ruby(j, --c);

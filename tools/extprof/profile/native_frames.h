@@ -18,6 +18,7 @@
 /* Zero-initialise. */
 struct native_frames {
 	struct native *native;
+	bool vm;	/* functions of the VM are frames of their own, too */
 	/* The functions whose numbers are the codes of CODE_NATIVE. */
 	struct native_address {
 		uint32_t file;
