@@ -262,7 +262,7 @@ def malloc_yjit(ctx):
     return memory_of_malloc(ctx, *YJIT)
 
 
-@case(timeout=60)
+@case(timeout=60, alone=True)
 def nothing_is_left(ctx):
     """Neither a semaphore nor another distance of samples, after an end; no semaphore after kill -9."""
     program = Program(ctx)
@@ -290,7 +290,7 @@ def nothing_is_left(ctx):
     return "distance %d -> 4096 -> %d, semaphore 0 after both ends" % (before, before)
 
 
-@case(timeout=60)
+@case(timeout=60, alone=True)
 def nothing_is_left_by_perf_events(ctx):
     ctx.without_one_link()
     return nothing_is_left(ctx)
@@ -487,7 +487,7 @@ def internal_objects(ctx):
     return ", ".join("%s %d KiB" % (k, v >> 10) for k, v in sorted(got.items()) if v)
 
 
-@case(timeout=60)
+@case(timeout=60, alone=True)
 def exec_of_a_ruby(ctx):
     """The program that the process executes then is recorded as the first one was, and is left as it was."""
     case_probes.Tracer.build()

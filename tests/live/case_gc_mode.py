@@ -107,23 +107,23 @@ def exact(ctx, *flags):
         n, pauses.all[1] / 1e6, wall / 1e6, pauses.ran / 1e6, total / 1e6)
 
 
-@case(timeout=60)
+@case(timeout=60, alone=True)
 def counts(ctx):
     return exact(ctx)
 
 
-@case(timeout=60)
+@case(timeout=60, alone=True)
 def counts_yjit(ctx):
     return exact(ctx, *YJIT)
 
 
-@case(timeout=60)
+@case(timeout=60, alone=True)
 def counts_by_perf_events(ctx):
     ctx.without_one_link()
     return exact(ctx)
 
 
-@case(timeout=120)
+@case(timeout=120, alone=True)
 def many_files(ctx):
     """258 processes run 258 files, and have 3 pauses each. extprof attaches to all of them and leaves them in a second."""
     files = 258
@@ -219,7 +219,7 @@ def began_before(ctx):
     return "1 of %d apart, %d counted" % (count, pauses.all[0])
 
 
-@case(timeout=60)
+@case(timeout=60, alone=True)
 def did_not_end(ctx):
     """The same at the end of the recording."""
     program = Program(ctx, keep=1000000)

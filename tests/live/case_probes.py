@@ -133,7 +133,7 @@ def section_in_file(path):
 NOBODY = dict.fromkeys(SEMAPHORES, 0)
 
 
-@case(timeout=60)
+@case(timeout=60, alone=True)
 def semaphores(ctx):
     """A semaphore is up while somebody traces, however the tracer ends. The kernel adds 1 for a probe, however
     many tracers it has."""
@@ -164,7 +164,7 @@ def semaphores(ctx):
     return "up and down, with one tracer and two; down %.0f ms after kill -9" % (took * 1000)
 
 
-@case(timeout=60)
+@case(timeout=60, alone=True)
 def contexts(ctx):
     """Each fiber and thread is announced once, and once more at its end."""
     target = Target(ctx)
@@ -182,7 +182,7 @@ def contexts(ctx):
     return "300 fibers and 100 threads: %d ec_new, %d ec_free" % (len(new), len(free))
 
 
-@case(timeout=60)
+@case(timeout=60, alone=True)
 def states(ctx):
     """A thread that sleeps, reads from a pipe and ends."""
     target = Target(ctx)
@@ -211,7 +211,7 @@ def states(ctx):
     return " ".join(names[s] for s in sequence)
 
 
-@case(timeout=60)
+@case(timeout=60, alone=True)
 def collections(ctx):
     target = Target(ctx)
     target.do("gc 1")
@@ -261,23 +261,23 @@ def allocation(ctx, flags, interval, bytes):
         len(hits), bytes >> 20, " ".join(text), worst)
 
 
-@case(timeout=120)
+@case(timeout=120, alone=True)
 def alloc(ctx):
     return allocation(ctx, (), INTERVAL, 150 << 20)
 
 
-@case(timeout=120)
+@case(timeout=120, alone=True)
 def alloc_yjit(ctx):
     return allocation(ctx, YJIT, INTERVAL, 150 << 20)
 
 
-@case(timeout=120)
+@case(timeout=120, alone=True)
 def alloc_interval(ctx):
     """A tracer may ask for more samples."""
     return allocation(ctx, (), 8 << 10, 20 << 20)
 
 
-@case(timeout=60)
+@case(timeout=60, alone=True)
 def children(ctx):
     """A tracer of a process does not trace its children, and their semaphores say so."""
     target = Target(ctx)
@@ -308,7 +308,7 @@ def copy(ctx):
     return binary, {"ruby": binary.ruby, "env": env}
 
 
-@case(timeout=60)
+@case(timeout=60, alone=True)
 def stripped(ctx):
     """strip leaves the notes, and what they refer to."""
     binary, options = copy(ctx)
@@ -324,7 +324,7 @@ def stripped(ctx):
     return "%d MB became %d; 50 of 50 fibers" % (before >> 20, os.path.getsize(binary.changed) >> 20)
 
 
-@case(timeout=60)
+@case(timeout=60, alone=True)
 def before_it_starts(ctx):
     """A tracer of the file gets the processes that run it later."""
     target = Target(ctx)

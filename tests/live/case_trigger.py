@@ -243,7 +243,7 @@ def slow_requests(ctx):
     return "%d of %d requests: %s" % (len(slow), len(slow) + len(quick), ", ".join("%s %s s" % n for n in names))
 
 
-@case(timeout=180, patient=True)
+@case(timeout=180)
 def memory(ctx):
     """It fires when the process gets above, once, and again when it was below meanwhile."""
     ruby, reader = begin(ctx, "--trigger", "rss>200MB", "--around", "1s")

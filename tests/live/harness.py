@@ -43,20 +43,21 @@ class Timeout(BaseException):
 
 
 class Case:
-    def __init__(self, name, group, run, timeout, bpf, patient):
-        self.name, self.group, self.run, self.timeout, self.bpf, self.patient = name, group, run, timeout, bpf, patient
+    def __init__(self, name, group, run, timeout, bpf, patient, alone):
+        self.name, self.group, self.run, self.timeout, self.bpf = name, group, run, timeout, bpf
+        self.patient, self.alone = patient, alone
 
 
-def case(timeout, bpf=True, patient=False):
+def case(timeout, bpf=True, patient=False, alone=False):
     """A test: a function of a Context that returns a line about what it measured.
     Its name is group-function; it fails when it raises. It may return Counted instead.
     A patient case mostly waits, and measures no time of a CPU: it runs beside the others. It builds nothing that they
-    build, too. It uses no probe of the VM: other cases check that none is in use, and a probe is in use in all processes
-    of a ruby."""
+    build, too. A case that is to be alone has no patient one beside it: it checks which probes of the VM are in use, and a
+    probe is in use in all processes of a ruby."""
     def register(f):
         group = f.__module__.replace("case_", "")
         name = group + "-" + f.__name__.replace("_", "-")
-        CASES.append(Case(name, group, f, timeout, bpf, patient))
+        CASES.append(Case(name, group, f, timeout, bpf, patient, alone))
         return f
     return register
 

@@ -1,4 +1,5 @@
 """Runs cases, and shows their results."""
+import fcntl
 import json
 import os
 import re
@@ -114,9 +115,11 @@ def run_all(cases, sums):
     try:
         for c in cases:
             if not c.patient:
+                beside.hold_up(c.alone)
                 ended(c, *run_case(c))
                 for done in beside.done(wait=False):
                     ended(*done)
+        beside.hold_up(False)
         for done in beside.done(wait=True):
             ended(*done)
     finally:
@@ -144,13 +147,31 @@ def show(sums, c, result, seconds=None):
     print("%s  %-28s %s%s" % (mark, c.name, took, text), flush=True)
 
 
+class Turn:
+    """Two processes take turns. Who waits for its turn comes next: it has the gate meanwhile."""
+
+    def __init__(self):
+        self.gate, self.turn = (open(os.path.join(BUILD, "live." + name), "w", encoding="utf-8") for name in ("gate", "turn"))
+
+    def take(self):
+        fcntl.flock(self.gate, fcntl.LOCK_EX)
+        fcntl.flock(self.turn, fcntl.LOCK_EX)
+        fcntl.flock(self.gate, fcntl.LOCK_UN)
+
+    def give(self):
+        fcntl.flock(self.turn, fcntl.LOCK_UN)
+
+
 class Beside:
     """Runs cases one after the other in a process of its own, beside those of this process."""
 
     def __init__(self, cases):
         self.left, self.pid, self.pipe, self.rest = list(cases), 0, -1, b""
+        self.turn, self.held = None, False
         if not cases:
             return
+        os.makedirs(BUILD, exist_ok=True)
+        self.turn = Turn()
         self.pipe, end = os.pipe()
         sys.stdout.flush()
         self.pid = os.fork()
@@ -164,13 +185,22 @@ class Beside:
             # What our cases leave behind is ours: the end of another case does not kill it.
             harness.MARK_VALUE = "%d-%d" % (os.getpid(), time.time_ns())
             signal.signal(signal.SIGTERM, signal.default_int_handler)
+            turn = Turn()
             for c in cases:
+                turn.take()
                 result, seconds = run_case(c)
+                turn.give()
                 line = json.dumps([result.passed, result.failed, result.skipped, result.text, seconds])
                 os.write(end, line.encode() + b"\n")
             status = 0
         finally:
             os._exit(status)
+
+    def hold_up(self, hold):
+        """Hold: the case that runs ends, and no other one begins. Not: they go on."""
+        if self.turn and hold != self.held:
+            self.turn.take() if hold else self.turn.give()
+            self.held = hold
 
     def done(self, wait):
         """[(case, Counted, seconds)] of those that have ended. Wait: of all."""
