@@ -139,6 +139,62 @@ def child_of_a_ruby(ctx):
 
 
 @case(timeout=60)
+def names_after_exec(ctx):
+    """A child of a shell is a copy of it and executes something at once: it has the name of what it executes. The head knows the
+    ruby that a shell starts."""
+    path, script = compiled(ctx), ctx.write("x.rb", "100_000.times { } while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < 0.3\n")
+    line = "for i in 1 2 3 4 5 6; do %s work 0.1; done > %s; %s --disable=gems %s; true" % (path, ctx.path("truth"), harness.RUBY, script)
+    run = ctx.extprof("record", *OPTIONS, "-o", ctx.path("out.folded"), "--", "sh", "-c", line).ok()
+    profile = harness.Profile(run.status, run.out, run.err, ctx.path("out.folded"))
+    with open(ctx.path("truth"), encoding="utf-8") as f:
+        truth = [sum(int(n) for n in column) for column in zip(*(line.split() for line in f))]
+    text = check_shares(profile, truth)
+    of = {label for s in profile.stacks if {"one", "two"} & set(s.labels()) for label in s.labels() if label.startswith("[process ")}
+    check(len(of) == 6 and all(label.endswith(" plain]") for label in of), "%s", of)
+    check(re.search(r"^ruby 3\.[0-9.]+, on-CPU", run.out + run.err, re.M), "the head: %s", (run.out + run.err)[:300])
+    return text
+
+
+@case(timeout=60)
+def what_is_left_behind(ctx):
+    """The recording of a command ends with it, though a program that it has started goes on."""
+    began = time.monotonic()
+    run = ctx.extprof("record", *OPTIONS, "-o", ctx.path("out.folded"), "--", "sh", "-c", "sleep 40 > /dev/null 2>&1 & %s work 0.3; true" % compiled(ctx)).ok()
+    took = time.monotonic() - began
+    check(took < 15, "it took %.1f s", took)
+    return "%.1f s: %s" % (took, run.out.splitlines()[1] if run.out else "")
+
+
+@case(timeout=60)
+def of_a_command_from_its_begin(ctx):
+    """A command that becomes a ruby has all its events, as without --all-native."""
+    made = {}
+    for options in ((), ("-n", "--all-native")):
+        out = ctx.path("out%d.folded" % len(made))
+        run = ctx.extprof("record", "-m", "cpu,gc", "-F", 99, *options, "-o", out, "--", "env", harness.RUBY, "--disable=gems", "-e",
+                          "5.times { GC.start }; t = 0; t += 1 while t < 20_000_000").ok()
+        made[options] = int(re.search(r"^ +(\d+) .*all$", run.out + run.err, re.M).group(1))
+    check(len(set(made.values())) == 1 and min(made.values()) >= 5, "pauses: %s", made)
+    return "%s pauses" % list(made.values())
+
+
+@case(timeout=90)
+def descriptors(ctx):
+    """Forked children leave no descriptor."""
+    p = plain(ctx)
+    reader, said = watch(ctx, "record", "-p", p.pid, "-s", "-n", "--all-native", "-F", 99, "-o", ctx.path("out.folded"))
+    count = lambda: len(os.listdir("/proc/%d/fd" % reader.pid))
+    before = count()
+    for _ in range(40):
+        p.tell("fork 10 0.002")
+        while p.line() != "done":
+            pass
+    harness.until(lambda: count() <= before + 3, "%d descriptors, %d before" % (count(), before))
+    end(reader, said, ctx.path("out.folded"))
+    return "%d descriptors before, %d after 400 children" % (before, count() if reader.p.poll() is None else before)
+
+
+@case(timeout=60)
 def waits(ctx):
     """How long it waits, and where."""
     p = plain(ctx)
@@ -206,7 +262,7 @@ exec(%r)
     check(not any("Object#spin" in s.labels() and {"one", "two"} & set(s.labels()) for s in profile.stacks), "stacks are mixed")
     # The table of threads: the ruby's main thread is known by its name, though extprof took the process for another program at first.
     run = ctx.extprof("sql", ctx.path("out.extprof"), "SELECT DISTINCT thread_name FROM states_by_thread").ok()
-    check("main" in run.out, "threads: %s", run.out)
+    check("main" in run.out and "#" not in run.out and "gone" not in run.out, "threads: %s", run.out)
     return check_shares(profile, [a + b for a, b in zip(first, second)]) + ", spin %.3f s of 0.7" % spun
 
 
@@ -248,7 +304,8 @@ def whole_machine(ctx):
                       "SELECT pid, 'ruby ' || text FROM processes JOIN strings s ON s.id = ruby").ok()
     rows = dict(line.split("\t") for line in run.out.splitlines()[1:])
     check(rows.get(str(p.pid)) == "ruby " and rows.get(str(ruby.pid), "").startswith("ruby 3"), "processes: %s", run.out)
-    check("2" not in rows, "a thread of the kernel is a process")
+    kernel = [n for n in os.listdir("/proc") if n.isdigit() and not os.path.exists("/proc/%s/exe" % n) and harness.state(int(n)) != "Z"]
+    check(not set(kernel) & set(rows), "threads of the kernel are processes: %s", set(kernel) & set(rows))
     reader, said = watch(ctx, "record", "-a", "--name", "plain", *OPTIONS, "-o", ctx.path("name.extprof"))
     asked(p, "work 0.3")
     reader.signal(signal.SIGINT)
@@ -289,7 +346,7 @@ def live_view(ctx):
     top = ctx.extprof_start("top", "-b", "-p", p.pid, "-n", "--all-native", "-i", "1", "--count", "3")
     asked(p, "work 2")
     out, _ = top.communicate()
-    check(top.p.returncode == 0 and re.search(r" one +\S*", out) and "main" in out, "%d %s", top.p.returncode, out[-1500:])
+    check(top.p.returncode == 0 and re.search(r" one *$", out, re.M), "%d %s", top.p.returncode, out[-1500:])
     return "one() is there"
 
 
@@ -304,4 +361,6 @@ def refusals(ctx):
     check("is not a ruby" in run.err and "--all-native" in run.err, "the advice: %s", run.err)
     run = ctx.extprof("record", "-p", 2, "-d", "1", "-n", "--all-native")
     check(run.status == NOT_RUBY and "a kernel thread" in run.err, "a thread of the kernel: %d %s", run.status, run.err)
-    return "3 refusals"
+    run = ctx.extprof("record", "-p", p.pid, "-d", "1", "-n", "--all-native", "-m", "alloc,gc")
+    check(run.status == USAGE and "--all-native is for the modes" in run.err, "a mode of a ruby: %d %s", run.status, run.err)
+    return "4 refusals"

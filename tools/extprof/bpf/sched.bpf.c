@@ -312,8 +312,11 @@ static __always_inline void find_slot(struct sched_thread *t, struct hit *h)
 	uint64_t ec = 0;
 
 	t->slot = 0;
-	/* It was a program without a ruby when it was found. */
-	t->account.vm = h->cfg->vm;
+	/* It was a program without a ruby when it was found, or is one now. */
+	if (h->cfg->vm && t->account.vm != h->cfg->vm) {
+		t->account.vm = h->cfg->vm;
+		t->account.thread = t->account.thread_slot = 0;
+	}
 	if (!s || !h->cfg->section)
 		return;
 	__builtin_memset(&s->event, 0, sizeof(s->event));

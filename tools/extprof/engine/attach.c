@@ -115,6 +115,15 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, const stru
 	vm->frames.of = &e->frames.shares;
 	engine__ask_ruby(e, vm);
 	err = session__set_target(e->session, &p->key, &config);
+	/* Nobody checks what such a program runs when it is sampled: if it has executed another one meanwhile, the kernel is not
+	 * to take that for this one.  Its exec will be told. */
+	if (!err && vm->plain && !address_space__lives(vm->space)) {
+		config = (struct target_config){ .process = p->number, .started = p->started };
+		err = session__set_target(e->session, &p->key, &config);
+	}
+	/* It has ended, which will be told. */
+	if (err == -ENOENT)
+		err = 0;
 	if (err)
 		diag__set(d, DIAG_INTERNAL, -err, "cannot sample process %d: %s", p->pid, strerror(-err));
 	else
@@ -131,6 +140,12 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, const stru
 	p->search_until = 0;
 	e->set.sampled++;
 	return err;
+}
+
+/* It may become a ruby: by the library that it loads. */
+static bool is_plain(const struct process *p)
+{
+	return p->state == PROCESS_SAMPLED && p->vm && p->vm->plain && !p->shares_vm;
 }
 
 /* -- the command ------------------------------------------------------------------- */
@@ -159,7 +174,7 @@ void engine__release_command(struct engine *e, uint64_t now)
 
 	if (!e->gate)
 		return;
-	if (p && p->state == PROCESS_LOOKED_FOR && !p->given_up && now < e->gate_until) {
+	if (p && (p->state == PROCESS_LOOKED_FOR || is_plain(p)) && !p->given_up && now < e->gate_until) {
 		/* It stands still until it is found. */
 		if (gate__holds(e->gate))
 			p->backoff.next = now;
@@ -170,12 +185,6 @@ void engine__release_command(struct engine *e, uint64_t now)
 }
 
 /* -- searches ------------------------------------------------------------------------ */
-
-/* It may become a ruby: by the library that it loads. */
-static bool is_plain(const struct process *p)
-{
-	return p->state == PROCESS_SAMPLED && p->vm && p->vm->plain && !p->shares_vm;
-}
 
 static bool is_searched(const struct process *p)
 {
@@ -250,8 +259,13 @@ static void not_found(struct engine *e, struct process *p)
 	uint64_t now = deadline__now();
 	bool starting = p->why.code == DIAG_NOT_READY;
 
-	if (!is_plain(p))
+	if (is_plain(p)) {
+		/* Its memory is open already. */
+		address_space__close(p->target.space);
+		p->target.space = NULL;
+	} else {
 		log_to__line(&e->settings.log, "process %d: %s", p->pid, p->why.text);
+	}
 	backoff__failed(&p->backoff, now, starting);
 	if (!starting && (!p->wanted || p->executed) && now - p->backoff.since > BACKOFF_STARTING)
 		p->backoff.next = now + ((now - p->backoff.since) / 8 < OTHER_WAIT_MAX ?
@@ -290,6 +304,7 @@ static int take_found(struct engine *e, struct process *p, struct search *search
 	int err = search->err;
 
 	p->search = NULL;
+	target__close(&p->target);
 	p->target = search->target;
 	search->target.pidfd = -1;
 	search->target.space = NULL;
@@ -301,6 +316,9 @@ static int take_found(struct engine *e, struct process *p, struct search *search
 	}
 	if (p->search_is_old || (vm && !address_space__lives(vm->space))) {
 		vm__close(vm);
+		/* Its arguments are those of the program before. */
+		if (p->target.pidfd >= 0)
+			target__refresh(&p->target);
 		backoff__reset(&p->backoff, deadline__now());
 		return 0;
 	}
@@ -308,7 +326,7 @@ static int take_found(struct engine *e, struct process *p, struct search *search
 		if (p->row < PROCESS_ROWS_MAX && p->target.command[0])
 			snprintf(e->rows.rows[p->row].command, sizeof(e->rows.rows->command), "%s",
 				 p->target.command);
-		if ((err == -EMFILE || err == -ENFILE) && !p->no_files) {
+		if ((err == -EMFILE || err == -ENFILE) && !p->no_files && !is_plain(p)) {
 			p->no_files = true;
 			if (!e->not_added++)
 				e->why_not_added = p->why;

@@ -63,14 +63,15 @@ int engine__describe(struct engine *e, struct process *p, const struct vm *vm)
 		row->resource = NULL;
 	}
 	engine__describe_own(e, p, row, vm);
-	/* One that the caller named, if there is one, and rather a ruby. */
-	if (e->first_row == PROCESS_NONE || (p->wanted && !e->first_is_wanted) ||
-	    (!vm->plain && !*e->ruby_version && p->wanted == e->first_is_wanted)) {
-		e->first_row = p->row;
-		e->first_is_wanted = p->wanted;
+	/* One that the caller named, if there is one. */
+	if (!vm->plain && (!*e->ruby_version || (p->wanted && !e->first_is_wanted))) {
 		text__clean(e->ruby_version, sizeof(e->ruby_version), vm->layout.section.ruby_version);
 		text__clean(e->ruby_description, sizeof(e->ruby_description),
 			    vm->layout.section.ruby_description);
+	}
+	if (e->first_row == PROCESS_NONE || (p->wanted && !e->first_is_wanted)) {
+		e->first_row = p->row;
+		e->first_is_wanted = p->wanted;
 	}
 	return 0;
 }
@@ -84,6 +85,9 @@ static int bind_child(struct engine *e, struct process *p)
 
 	if (p->state != PROCESS_SAMPLED || !p->vm || p->shares_vm || p->vm->space)
 		return 1;
+	/* It has the descriptors. */
+	if (p->search)
+		return 0;
 	if (p->target.pidfd < 0 && target__open(&p->target, p->pid, &d)) {
 		p->target.pidfd = -1;
 		return 0;	/* its end will be told */

@@ -164,8 +164,8 @@ static bool all_ended(const struct engine *e, uint64_t now)
 		/* Other programs that they left behind are not waited for.  A process that was made, or has executed
 		 * something, only now may be a ruby that starts: a daemon's first parent ends before its ruby was
 		 * found. */
-		if (p && (p->state == PROCESS_SAMPLED ||
-			  (p->state == PROCESS_LOOKED_FOR && !p->given_up && !p->refused &&
+		if (p && ((p->state == PROCESS_SAMPLED && !(p->vm && p->vm->plain)) ||
+			  ((p->state == PROCESS_LOOKED_FOR || p->state == PROCESS_SAMPLED) && !p->given_up && !p->refused &&
 			   (p->why.code == DIAG_NOT_READY || now < p->backoff.since + BACKOFF_STARTING))))
 			return false;
 	}

@@ -165,7 +165,7 @@ void engine__figures_fork(struct engine *e, struct process *p)
 	struct figures_process *f = process_of(e, p), *parent;
 
 	parent = e->figures ? figures__find(&e->figures->sums, p->parent) : NULL;
-	if (!f || !p->vm || p->shares_vm)
+	if (!f || !p->vm || p->vm->plain || p->shares_vm)
 		return;
 	f->is_ruby = true;
 	if (!parent)

@@ -68,7 +68,7 @@ static void on_fork(struct engine *e, const struct process_event *ev)
 	p->born = !ev->cpu_time;
 	p->cpu_seen = ev->cpu_time;
 	/* A child of a stranger is a stranger. */
-	p->followed = parent && (parent->wanted || parent->followed || parent->vm);
+	p->followed = parent && (parent->wanted || parent->followed || (parent->vm && !parent->vm->plain));
 	memcpy(p->comm, ev->comm, sizeof(p->comm));
 	backoff__reset(&p->backoff, deadline__now());
 	if (ev->flags & TARGET_WATCHED) {

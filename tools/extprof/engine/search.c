@@ -84,11 +84,10 @@ void search__run(struct search *search, struct deadline *deadline)
 		search->err = vm__open(&search->vm, t, search->table, &search->diag);
 	else if (search->plain && t->space && (search->diag.code == DIAG_NOT_RUBY || search->diag.code == DIAG_NO_INTERFACE))
 		vm__open_plain(&search->vm, t, search->table, &search->diag);
-	if (!search->err) {
+	if (search->vm)
 		target__refresh(t);
-		if (search->places)
-			look_at_file(search);
-	}
+	if (!search->err && search->places)
+		look_at_file(search);
 	t->deadline = NULL;
 	/* The deadline is over when the search is. */
 	if (t->space)

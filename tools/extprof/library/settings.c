@@ -215,6 +215,10 @@ static int set_native(struct settings *s, const struct extprof_recording_options
 		return error__set(error, DIAG_USAGE, EINVAL, "--%s needs --native", o->native_lines ? "native-lines" : "inline");
 	if (o->all_native && !o->native)
 		return error__set(error, DIAG_USAGE, EINVAL, "--all-native needs --native");
+	if (o->all_native && !has_mode(s, &mode_cpu) && !has_mode(s, &mode_wall) && !has_mode(s, &mode_offcpu) &&
+	    !has_mode(s, &mode_syscall) && !has_mode(s, &mode_event))
+		return error__set(error, DIAG_USAGE, EINVAL, "--all-native is for the modes cpu, wall, offcpu, syscall and event, not "
+				  "for what is measured");
 	if (o->native_vm && !o->native)
 		return error__set(error, DIAG_USAGE, EINVAL, "--native-vm needs --native");
 	if (o->no_demangle && !o->native)

@@ -85,7 +85,7 @@ static int bpf_session__set_target(struct session *session, const struct target_
 {
 	struct bpf_session *s = (struct bpf_session *)session;
 
-	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), key, config, BPF_ANY);
+	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), key, config, BPF_EXIST);
 }
 
 static int bpf_session__add_target(struct session *session, const struct target_key *key, pid_t pid,
