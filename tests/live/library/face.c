@@ -218,9 +218,9 @@ static void test_words(void)
 	o.reserved[sizeof(o.reserved) - 1] = 1;
 	claim(is_wrong(&o, "reserved"), "what is reserved is not zero");
 	o.reserved[sizeof(o.reserved) - 1] = 0;
-	o.reserved2[sizeof(o.reserved2) - 1] = 1;
+	o.reserved3[sizeof(o.reserved3) - 1] = 1;
 	claim(is_wrong(&o, "reserved"), "what is reserved at the end is not zero");
-	o.reserved2[sizeof(o.reserved2) - 1] = 0;
+	o.reserved3[sizeof(o.reserved3) - 1] = 0;
 	o.rate = EXTPROF_RATE_MAX + 1;
 	claim(is_wrong(&o, "rate"), "a rate that is too high");
 }
