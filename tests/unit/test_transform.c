@@ -153,6 +153,28 @@ TEST(transform_collapse_gems)
 	tear_down();
 }
 
+/* As a comparison has them: files that only one version has are in another directory. */
+TEST(transform_collapse_versions_of_a_gem)
+{
+	uint32_t gem, other_id, new_id;
+
+	set_up();
+	gem = fake__record(&ruby, RB_DEBUG_EXT_NAMED, "Gem", 0, 0);
+	view_id = method("render", "/g/gems/view-1.2/lib/view.rb", gem);
+	new_id = method("added", "/g/gems/view-1.3/lib/added.rb", gem);
+	other_id = method("other", "/g/gems/view-more-1.2/lib/view.rb", gem);
+	STACK(3, view_id, main_id);
+	STACK(5, new_id, view_id, main_id);
+	STACK(7, new_id, main_id);
+	STACK(2, other_id, main_id);
+	asked.gems = true;
+	CHECK_STRING(changed(0), "<main>;[gem view 1.2] 3\n<main>;[gem view 1.2];[gem view 1.3] 5\n<main>;[gem view 1.3] 7\n"
+				 "<main>;[gem view-more 1.2] 2\n");
+	asked.gems = asked.versions_are_one = true;
+	CHECK_STRING(changed(0), "<main>;[gem view 1.2] 15\n<main>;[gem view-more 1.2] 2\n");
+	tear_down();
+}
+
 TEST(transform_collapse_recursion)
 {
 	struct report r;

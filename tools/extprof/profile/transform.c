@@ -34,7 +34,7 @@ struct transformation {
 	uint8_t *kinds;		/* by frame */
 	uint32_t *gems;		/* by frame: number of the gem's frame; 0: none */
 	struct place *places;	/* by node */
-	struct map64 gem_of;	/* address of the gem's directory -> number of its frame */
+	struct map64 gem_of;	/* number of the text of the gem's directory, or of its name -> number of its frame */
 };
 
 /* -- frames -------------------------------------------------------------------------------------- */
@@ -93,12 +93,13 @@ static uint32_t gem_frame(struct transformation *t, const struct owner *o)
 	struct strings *s = &t->to->strings;
 	struct frame f = FRAME_INIT(FRAME_RUBY);
 	uint32_t root = strings__number(s, o->root, o->root_length), number;
+	uint32_t key = t->t->versions_are_one ? strings__number(s, o->name, o->name_length) : root;
 	struct text name = { 0 };
 	char parts[2][256];
 
-	if (root == MAP64_NONE)
+	if (root == MAP64_NONE || key == MAP64_NONE)
 		return 0;
-	number = map64__get(&t->gem_of, root);
+	number = map64__get(&t->gem_of, key);
 	if (number != MAP64_NONE)
 		return number;
 	snprintf(parts[0], sizeof(parts[0]), "%.*s", (int)o->name_length, o->name);
@@ -112,7 +113,7 @@ static uint32_t gem_frame(struct transformation *t, const struct owner *o)
 	if (!f.name)
 		return 0;
 	number = add_frame(t, &f);
-	return map64__add(&t->gem_of, root, number) ? 0 : number;
+	return map64__add(&t->gem_of, key, number) ? 0 : number;
 }
 
 /* Find what the frame of that number is. */

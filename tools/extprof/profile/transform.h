@@ -40,6 +40,7 @@ struct transform {
 	} rules[TRANSFORM_RULES_MAX];
 	uint32_t count;
 	bool gems;			/* code of one gem, with the C methods that it calls, is one frame */
+	bool versions_are_one;		/* with gems: of whatever version, and wherever it is, it is one frame, as a comparison needs it */
 	bool recursion;			/* a method that calls itself is one frame */
 	bool inverts;			/* below the groups the innermost frame is first; totals are as before */
 	uint32_t methods;		/* only so many methods, those with most self; of the others one frame; 0: all */

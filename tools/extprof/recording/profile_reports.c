@@ -392,12 +392,15 @@ static int find_idle(const struct recording_profile *p, const struct recording_f
 int recording_profile__compare(const struct recording_side sides[2], const struct recording_filter *filter,
 			       const struct recording_request *request, struct report reports[2], struct diag *d)
 {
+	/* A file that only one version of a gem has is in that version's directory, and of the same gem. */
+	struct transform transform = request->transform ? *request->transform : (struct transform){ .count = 0 };
 	struct recording_profile *p;
 	struct groups none = { 0 };
 	struct owner_rules rules;
 	bool *idle = NULL;
 	int err;
 
+	transform.versions_are_one = true;
 	memset(reports, 0, 2 * sizeof(*reports));
 	for (int i = 0; i < 2; i++)
 		if (!sides[i].count || sides[i].count > RECORDINGS_MAX)
@@ -414,7 +417,7 @@ int recording_profile__compare(const struct recording_side sides[2], const struc
 	for (int i = 0; i < 2 && !err; i++) {
 		const struct report_view view = {
 			.mode = p->modes[0], .by_value = true, .joins_lines = true, .ns_is_count = true, .window = window_of(p, i),
-			.shows_idle = true, .idle = idle, .rules = &rules, .transform = request->transform,
+			.shows_idle = true, .idle = idle, .rules = &rules, .transform = &transform,
 		};
 
 		/* Their trees have the same nodes, and the same is left out: so they have the same labels and nodes. */
