@@ -48,6 +48,9 @@ def machine_and_rubies(ctx):
     check(platform.release() in rows["kernel"][1], p.out)
     for name in ("kernel", "BTF", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE", "BPF", "timers"):
         check(rows[name][0] == "ok", "%s: %s", name, p.out)
+    with open("/proc/self/schedstat", encoding="ascii") as f:
+        counts = int(f.read().split()[2]) > 0
+    check(rows["schedstat"][0] == ("ok" if counts else "note"), "schedstat: %s", p.out)
     verdict, text = rows["ruby %d" % ruby.pid]
     check(verdict == "ok" and "ruby 3." in text and "with the interface" in text, p.out)
     check("ruby %d" % other.pid not in rows, p.out)

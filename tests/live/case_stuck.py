@@ -6,6 +6,7 @@ import time
 
 import case_daemon
 import harness
+from case_native import extension
 from case_rotate import sql
 from harness import case, check
 
@@ -80,7 +81,8 @@ def wait_for(ctx, count, timeout=30):
 
 @case(timeout=120, patient=True)
 def idle_is_not_stuck(ctx):
-    """A pool that waits for work, a timer, a logger and a thread that accepts: ten seconds, requests, and ten seconds again."""
+    """A pool that waits for work, a timer, a logger and a thread that accepts: ten seconds, requests, and ten seconds again.
+    Then a request hangs: it was looked all the time."""
     ruby, port, daemon = start(ctx)
     time.sleep(10)
     for _ in range(4):
@@ -88,9 +90,13 @@ def idle_is_not_stuck(ctx):
         time.sleep(0.3)
     time.sleep(10)
     check(not dumps(ctx), "%s", [read(ctx, d) for d in dumps(ctx)])
-    said = case_daemon.end(daemon)
-    check("trigger" not in said and not events(ctx), "%s %s", said, events(ctx))
-    return "no dump in 20 s of rest"
+    check(has_watcher(daemon), "nobody looks")
+    tell(port, "hang")
+    wait_for(ctx, 1)
+    daemon.says("trigger: ")
+    case_daemon.end(daemon)
+    check(len(events(ctx)) == 1 and "GET /slow" in read(ctx, dumps(ctx)[0]), "%s", events(ctx))
+    return "no dump in 20 s of rest, and one of a request that hangs"
 
 
 @case(timeout=120, patient=True)
@@ -119,7 +125,8 @@ def deadlocked_requests(ctx):
     check("trigger: process %d" % ruby.pid in said and name in said, "%s", said)
     got = events(ctx)
     check(len(got) == 1 and name in got[0] and "(stuck>2s)" in got[0] and "deadlock" in got[0], "%s", got)
-    return "after %.1f s: %s" % (took, got[0][-60:])
+    check(got[0].startswith("process %d ruby" % ruby.pid) and got[0].index(name) < 120, "the file is not in front: %s", got)
+    return "after %.1f s: %s" % (took, got[0])
 
 
 @case(timeout=120, patient=True)
@@ -163,6 +170,49 @@ def a_listener_is_told_once(ctx):
     check("deadlock" in read(ctx, dumps(ctx)[-1]).split("\n")[1], "%s", read(ctx, dumps(ctx)[-1])[:400])
     case_daemon.end(daemon)
     return "%d dump of the listener, one of the deadlock" % len(first)
+
+
+EXTENSION = """
+require ARGV[0]
+STDOUT.sync = true
+def stuck_in_c = Stuck.read
+3.times { |i| Thread.new { Thread.current.name = "worker %d" % i; loop { sleep 0.05 } } }
+reads = Thread.new { Thread.current.name = "reads"; sleep 3; stuck_in_c }
+puts "ready"
+reads.join
+"""
+
+
+@case(timeout=120, patient=True)
+def an_extension_keeps_the_gvl(ctx):
+    """An extension waits in read(2) with the GVL and the others wait for that, while Ruby's timer ticks: one dump, with who has it."""
+    ruby = ctx.ruby(ctx.write("keeps_gvl.rb", EXTENSION), extension(ctx, source=os.path.join(harness.PROGRAMS, "native_stuck.c")))
+    ruby.expect("ready")
+    daemon = case_daemon.start(ctx, "--name", "keeps_gvl.rb", "--trigger", "stuck>2s")
+    wait_for(ctx, 1)
+    # The timer ticks, or the others do not wait for the GVL.
+    before = slices_of_the_busiest(ruby.pid)
+    time.sleep(4)
+    ticks = (slices_of_the_busiest(ruby.pid) - before) / 4
+    check(ticks > 20, "%.0f times a second", ticks)
+    check(len(dumps(ctx)) == 1, "it fires again: %s", dumps(ctx))
+    text = read(ctx, dumps(ctx)[0])
+    holder = re.search(r'thread "reads" \(tid (\d+)\): .*?read.*\n((?:    .*\n)+)', text)
+    check(holder and "Object#stuck_in_c" in holder.group(2), "%s", text)
+    check(re.search(r'^3 threads: waiting for GVL for .*, held by "reads" ', text, re.M), "%s", text)
+    check('"reads" has GVL in read' in text.split("\n")[1], "it does not begin with who has it: %s", text)
+    case_daemon.end(daemon)
+    check(len(events(ctx)) == 1 and dumps(ctx)[0] in events(ctx)[0], "%s", events(ctx))
+    return "%.0f ticks a second; %s" % (ticks, text.split("\n")[1])
+
+
+def slices_of_the_busiest(pid):
+    """How often a thread got a CPU: the one that got it most often since its begin, without the main one."""
+    most = 0
+    for tid in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/schedstat" % (pid, tid), encoding="ascii") as f:
+            most = max(most, int(f.read().split()[2]) if int(tid) != pid else 0)
+    return most
 
 
 def has_watcher(daemon):

@@ -20,6 +20,7 @@
 #include "daemon/folder.h"
 #include "daemon/notify.h"
 #include "daemon/own_cost.h"
+#include "daemon/stillness.h"
 
 #define SECOND 1000000000ull
 /* How often it looks at its folder, ns. */
@@ -115,6 +116,20 @@ static int read_config(struct config *config, const struct options *given)
 	return err;
 }
 
+/* stuck>TIME is told by what the scheduler counts. */
+static int check_machine(struct options *o)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+
+	if (!o->values[OPTION_TRIGGER].given || stillness__is_counted("/proc"))
+		return 0;
+	message__set(&e, EXTPROF_USAGE, ENOTSUP, "--trigger %s: this kernel does not count how long threads run (/proc/self/schedstat): it needs "
+		     "CONFIG_SCHED_INFO, and an old one delayacct as an option of its command line", o->values[OPTION_TRIGGER].text);
+	message__fail(&e);
+	options__free(o);
+	return -ENOTSUP;
+}
+
 /* Parse the command line and the configuration, which has texts of the options: it stays as long as they. */
 static int parse(struct options *o, struct daemon *d, struct config *config)
 {
@@ -124,7 +139,9 @@ static int parse(struct options *o, struct daemon *d, struct config *config)
 	if (!err)
 		err = read_config(config, &given);
 	options__free(&given);
-	return err ? err : repeat(o, d, config);
+	if (!err)
+		err = repeat(o, d, config);
+	return err ? err : check_machine(o);
 }
 
 /* Take the configuration as it is now.  If it is wrong the old one stays. */

@@ -18,18 +18,19 @@
 #include "cli/messages.h"
 #include "daemon/dumps.h"
 #include "daemon/stillness.h"
+#include "daemon/stuck.h"
 
 #define SECOND 1000000000ull
 /* Between two looks: so many of them in the time of the trigger. */
 #define LOOKS 8u
 #define LOOK_LEAST (SECOND / 5)
 #define LOOK_MOST (5 * SECOND)
-/* The time of a thread's wait, which Ruby notes in steps of 10 ms, and that of a look. */
-#define TIME_ERROR SECOND
+/* Bytes of what is said of the threads of a process: with its name and that of a file it is an event of a recording. */
+#define WHAT_SIZE 200
+/* Bytes of a line of the log. */
+#define MESSAGE_SIZE 1024
 /* That wait to be told.  More are dropped. */
 #define MESSAGES_MAX 32u
-/* Threads that a message names. */
-#define NAMED_MAX 2u
 
 struct daemon_stuck {
 	uint64_t length;		/* ns */
@@ -50,9 +51,16 @@ struct daemon_stuck {
 
 /* -- messages ------------------------------------------------------------------------------------- */
 
-/* Takes the text. */
+/* Takes the text; NULL: there was no memory for it. */
 static void put_message(struct daemon_stuck *s, char *text, bool fires)
 {
+	char clean[MESSAGE_SIZE];
+
+	if (text) {
+		extprof_clean(clean, sizeof(clean), text);
+		free(text);
+		text = strdup(clean);
+	}
 	pthread_mutex_lock(&s->lock);
 	if (text && s->message_count < MESSAGES_MAX)
 		s->messages[s->message_count++] = (struct stuck_message){ text, fires };
@@ -75,185 +83,130 @@ static unsigned int take_messages(struct daemon_stuck *s, struct stuck_message *
 
 /* -- one process ---------------------------------------------------------------------------------- */
 
-/* What a dump says of a process. */
-struct finding {
-	const struct daemon_stuck *stuck;
-	const struct extprof_dump_result *dump;
-	const struct extprof_dump_thread *threads[NAMED_MAX];	/* with work */
-	unsigned int count;		/* of all that have */
-	bool is_new;			/* one of them was in no dump before */
-	char what[256];
+/* A finding on its way into the log and a file. */
+struct telling {
+	struct daemon_stuck *stuck;
+	const struct stuck_finding *found;
+	char process[96];		/* "process 42 puma: cluster worker 1" */
+	char what[WHAT_SIZE];
+	int err;			/* of the file */
 };
 
-/* Has it neither run nor begun another wait for so long? */
-static bool is_still(const struct daemon_stuck *s, struct still_process *p, const struct extprof_dump_thread *t, uint64_t now)
+/* What is said of one thread: "worker 1" sleeping in futex, deadlock. */
+static void write_thread(const struct extprof_dump_thread *t, FILE *to)
 {
-	const struct still_thread *task = t->shared || !t->tid ? NULL : still_process__thread(p, t->tid);
-
-	if (t->since != UINT64_MAX && t->since + TIME_ERROR < s->length)
-		return false;
-	return task ? now >= task->since && now - task->since >= s->length : t->since != UINT64_MAX;
+	dump__write_name(t, to);
+	fprintf(to, " %s%s%s%s%s", dump__state(t), t->call_name ? " in " : "", t->call_name ? t->call_name : "",
+		t->wait_file ? " " : "", t->wait_file ? t->wait_file : "");
+	if (t->deadlocked)
+		fputs(", deadlock", to);
 }
 
-static bool has_label(const struct extprof_dump_thread *t)
+/* "2 threads with work, and none has run for 30 s: "worker 1" sleeping, deadlock; main blocked".  Nothing without memory. */
+static void describe(struct telling *tell)
 {
-	for (size_t i = 0; i < t->fiber_count; i++)
-		if (!t->fibers[i]->created && (t->fibers[i]->label_count || t->fibers[i]->trace_id))
-			return true;
-	return false;
-}
-
-/* Of what the thread runs; never 0. */
-static uint64_t place_of(const struct extprof_dump_thread *t)
-{
-	const struct extprof_stack *s = t->fiber_count ? t->fibers[0]->stack : NULL;
-	uint64_t hash = 0xcbf29ce484222325ull;
-
-	for (size_t i = 0; s && i < s->count; i++) {
-		for (const char *c = s->frames[i]->name; *c; c++)
-			hash = (hash ^ (unsigned char)*c) * 0x100000001b3ull;
-		hash = (hash ^ (uint32_t)s->frames[i]->line) * 0x100000001b3ull;
-	}
-	return hash | 1;
-}
-
-/*
- * A thread that was told, went on, and waits in the same place again waits there for work: it reads what somebody sends it
- * now and then.  A label says that it has some.
- */
-static bool is_known(const struct still_thread *task, const struct extprof_dump_thread *t)
-{
-	return task && task->place == place_of(t) && !t->deadlocked && !has_label(t);
-}
-
-/* Is a thread with work, or several, at a standstill, and none at work? */
-static bool is_stuck(const struct daemon_stuck *s, struct still_process *p, const struct extprof_dump_result *r, uint64_t now,
-		     struct finding *f)
-{
-	*f = (struct finding){ .stuck = s, .dump = r };
-	for (size_t i = 0; i < r->thread_count; i++) {
-		const struct extprof_dump_thread *t = r->threads[i];
-		const struct still_thread *task = t->tid ? still_process__thread(p, t->tid) : NULL;
-
-		if (t->idle || t->state == EXTPROF_THREAD_CREATED || is_known(task, t))
-			continue;
-		if (!is_still(s, p, t, now))
-			return false;
-		if (f->count < NAMED_MAX)
-			f->threads[f->count] = t;
-		f->count++;
-		f->is_new |= !task || !task->told;
-	}
-	return f->count && f->is_new;
-}
-
-static void mark_told(struct still_process *p, const struct extprof_dump_result *r)
-{
-	for (size_t i = 0; i < r->thread_count; i++) {
-		const struct extprof_dump_thread *t = r->threads[i];
-		struct still_thread *task = t->tid ? still_process__thread(p, t->tid) : NULL;
-
-		if (!task || t->idle || t->state == EXTPROF_THREAD_CREATED)
-			continue;
-		task->told = true;
-		task->place = place_of(t);
-	}
-}
-
-/* "2 threads with work have not run for 30 s: "worker 1" sleeping, deadlock; main blocked". */
-static void describe(struct finding *f)
-{
-	FILE *to = fmemopen(f->what, sizeof(f->what), "w");
+	const struct stuck_finding *f = tell->found;
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
 
 	if (!to)
 		return;
 	fprintf(to, "%u thread%s with work, and none has run for %.3g s: ", f->count, f->count == 1 ? "" : "s",
-		(double)f->stuck->length / 1e9);
-	for (unsigned int i = 0; i < f->count && i < NAMED_MAX; i++) {
-		const struct extprof_dump_thread *t = f->threads[i];
-
+		(double)tell->stuck->length / 1e9);
+	for (unsigned int i = 0; i < f->count && i < STUCK_NAMED_MAX; i++) {
 		fputs(i ? "; " : "", to);
-		dump__write_name(t, to);
-		fprintf(to, " %s%s%s%s%s", dump__state(t), t->call_name ? " in " : "", t->call_name ? t->call_name : "",
-			t->wait_file ? " " : "", t->wait_file ? t->wait_file : "");
-		if (t->deadlocked)
-			fputs(", deadlock", to);
+		write_thread(f->threads[i], to);
 	}
-	if (f->count > NAMED_MAX)
-		fprintf(to, "; and %u more", f->count - NAMED_MAX);
-	fclose(to);
-	f->what[sizeof(f->what) - 1] = '\0';
+	if (f->count > STUCK_NAMED_MAX)
+		fprintf(to, "; and %u more", f->count - STUCK_NAMED_MAX);
+	if (!fclose(to))
+		extprof_clean(tell->what, sizeof(tell->what), text);
+	free(text);
 }
 
 static int write_dump(void *context, FILE *to)
 {
-	const struct finding *f = context;
+	const struct telling *tell = context;
 	time_t now = time(NULL);
 	char at[32] = "";
 	struct tm tm;
 
 	if (gmtime_r(&now, &tm))
 		strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	fprintf(to, "trigger %s of extprof daemon, %s\nprocess %d: %s\n\n", f->stuck->text, at, f->dump->pid, f->what);
-	return dump_text__write(f->dump, false, false, to);
+	fprintf(to, "trigger %s of extprof daemon, %s\nprocess %d: %s\n\n", tell->stuck->text, at, tell->found->dump->pid, tell->what);
+	return dump_text__write(tell->found->dump, false, false, to);
 }
 
 /* The command without the folder of its program: "ruby app.rb", "puma: cluster worker 1". */
-static void shorten(const char *command, char *to, size_t size)
+static void name_process(struct telling *tell)
 {
-	size_t word = strcspn(command, " ");
+	const struct extprof_dump_result *r = tell->found->dump;
+	size_t word = strcspn(r->command, " ");
+	char command[60];
 
-	while (word && command[word - 1] != '/')
+	while (word && r->command[word - 1] != '/')
 		word--;
-	extprof_clean(to, size, command + word);
+	extprof_clean(command, sizeof(command), r->command + word);
+	snprintf(tell->process, sizeof(tell->process), "process %d %s", r->pid, command);
 }
 
-static void keep(struct daemon_stuck *s, struct finding *f)
+/* A text that is too long is cut at its end: so the name of the file is in front. */
+static int tell_finding(void *context, const struct stuck_finding *f)
 {
+	struct telling *tell = context;
+	struct daemon_stuck *s = tell->stuck;
 	time_t now = time(NULL), before = (uint64_t)now > s->keep_for ? now - (time_t)s->keep_for : 0;
-	char name[DUMP_NAME_SIZE], command[96], *text = NULL;
-	int err;
-
-	describe(f);
-	shorten(f->dump->command, command, sizeof(command));
-	err = dumps__write(s->folder, f->dump->pid, write_dump, f, name);
-	if (asprintf(&text, "process %d %.60s: %s (%s), %s%s", f->dump->pid, command, f->what, s->text,
-		     err ? "the dump cannot be written: " : "", err ? strerror(-err) : name) < 0)
-		text = NULL;
-	put_message(s, text, true);
-	dumps__tidy(s->folder, before);
-}
-
-static void failed(struct daemon_stuck *s, pid_t pid, const struct extprof_error *e)
-{
+	char name[DUMP_NAME_SIZE] = "no dump, there are enough of this place";
 	char *text;
 
-	/* It has ended, or is about to. */
-	if (e->code == EXTPROF_NO_PROCESS || e->code == EXTPROF_NOT_READY)
-		return;
-	if (asprintf(&text, "%s: process %d cannot be dumped: %s", s->text, pid, e->text) < 0)
+	tell->found = f;
+	name_process(tell);
+	describe(tell);
+	if (f->wants_dump) {
+		tell->err = dumps__write(s->folder, f->dump->pid, write_dump, tell, name);
+		dumps__tidy(s->folder, before);
+	}
+	if (tell->err)
+		return tell->err;
+	if (asprintf(&text, "%s: %s: %s (%s)", tell->process, name, tell->what, s->text) < 0)
 		text = NULL;
-	put_message(s, text, false);
+	put_message(s, text, true);
+	return 0;
+}
+
+/* It is tried again, and told when it is so for the first time.  e: why there is no dump at all. */
+static void tell_failure(const struct telling *tell, pid_t pid, const struct extprof_error *e)
+{
+	struct daemon_stuck *s = tell->stuck;
+	char *text;
+	int n;
+
+	if (tell->err)
+		n = asprintf(&text, "%s: the dump cannot be written, and it is tried again: %s: %s (%s)", tell->process, strerror(-tell->err),
+			     tell->what, s->text);
+	else
+		n = asprintf(&text, "%s: process %d cannot be dumped, and it is tried again: %s", s->text, pid,
+			     *e->text ? e->text : "out of memory");
+	put_message(s, n < 0 ? NULL : text, tell->err);
 }
 
 static void judge(struct daemon_stuck *s, struct still_process *p, uint64_t now)
 {
 	const struct extprof_dump_options options = { .size = sizeof(options), .pid = p->pid, .interrupt_fd = &s->stop_fd };
-	const struct extprof_dump_result *r;
+	struct telling tell = { .stuck = s };
+	const struct extprof_dump_result *r = NULL;
 	struct extprof_error e = { .size = sizeof(e) };
 	struct extprof_dump *dump;
-	struct finding f;
 
-	if (extprof_dump_open(&dump, &options, &e)) {
-		failed(s, p->pid, &e);
-	} else if (extprof_dump_take(dump, &r, &e)) {
-		failed(s, p->pid, &e);
-	} else if (is_stuck(s, p, r, now, &f)) {
-		mark_told(p, r);
-		keep(s, &f);
-	}
+	if (!extprof_dump_open(&dump, &options, &e) && extprof_dump_take(dump, &r, &e))
+		r = NULL;
+	/* It begins, has ended, or is about to: that is no failure. */
+	if (!r && (e.code == EXTPROF_NO_PROCESS || e.code == EXTPROF_NOT_READY))
+		p->again = now + s->length;
+	else if (stuck__judge(p, r, now, s->length, tell_finding, &tell) == STUCK_FAILED)
+		tell_failure(&tell, p->pid, &e);
 	extprof_dump_close(dump);
-	still_process__judged(p, now, s->length);
 }
 
 /* -- the thread ----------------------------------------------------------------------------------- */

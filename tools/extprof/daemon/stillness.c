@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/stuck.h"
+
 #define SECOND 1000000000ull
 /* The error of a look, ns: what a look itself may find in the middle. */
 #define LOOK_ERROR 1000000ull
@@ -47,6 +49,19 @@ static bool read_one(int task, const char *tid, uint64_t *ran, uint64_t *slices)
 	return sscanf(text, "%" SCNu64 " %*u %" SCNu64, ran, slices) == 2;
 }
 
+bool stillness__is_counted(const char *root)
+{
+	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint64_t ran, slices;
+	bool is;
+
+	if (fd < 0)
+		return false;
+	is = read_one(fd, "self", &ran, &slices) && slices > 0;
+	close(fd);
+	return is;
+}
+
 static int add_thread(struct still_process *p, const struct still_thread *t)
 {
 	if (p->count == p->room) {
@@ -62,21 +77,39 @@ static int add_thread(struct still_process *p, const struct still_thread *t)
 	return 0;
 }
 
-/* `known` of them were there before, by tid; new ones follow.  *used grows by what it has used since. */
-static int look_at_thread(struct still_process *p, size_t known, int task, const char *name, uint64_t now, uint64_t *used)
+/* What all threads have done since the look before. */
+struct doing {
+	uint64_t passed;	/* ns */
+	uint64_t used;		/* ns of CPU time */
+	uint64_t ticked;	/* of it by the one thread that may tick */
+	bool counted;		/* a thread that lives has run */
+};
+
+/* Of several threads that tick, the timer is one: that with most. */
+static void note_ticks(struct doing *d, uint64_t ran, uint64_t slices)
+{
+	if (ran > d->ticked && slices <= (uint64_t)((double)d->passed / SECOND * STILL_TICKS_MAX) && ran <= slices * STILL_TICK_MAX)
+		d->ticked = ran;
+}
+
+/* `known` of them were there before, by tid; new ones follow. */
+static int look_at_thread(struct still_process *p, size_t known, int task, const char *name, uint64_t now, struct doing *d)
 {
 	struct still_thread one = { .tid = (uint32_t)strtoul(name, NULL, 10), .seen = true, .since = now }, *t;
 
 	if (!read_one(task, name, &one.ran, &one.slices))
 		return 0;
+	d->counted |= one.slices > 0;
 	t = known ? bsearch(&one, p->threads, known, sizeof(one), by_tid) : NULL;
 	if (!t) {
-		*used += one.ran;
+		d->used += one.ran;
 		return p->count < STILL_THREADS_MAX ? add_thread(p, &one) : 0;
 	}
 	t->seen = true;
-	*used += one.ran > t->ran ? one.ran - t->ran : 0;
-	one.place = t->place;
+	if (one.ran > t->ran && one.slices >= t->slices) {
+		d->used += one.ran - t->ran;
+		note_ticks(d, one.ran - t->ran, one.slices - t->slices);
+	}
 	if (one.ran != t->ran || one.slices != t->slices)
 		*t = one;
 	return 0;
@@ -96,7 +129,7 @@ static void forget_ended(struct still_process *p)
 
 static int look_at_process(struct still_process *p, const char *root, uint64_t now)
 {
-	uint64_t used = 0, passed = now - p->looked;
+	struct doing d = { .passed = now - p->looked };
 	size_t known = p->count;
 	struct dirent *entry;
 	char path[300];
@@ -111,14 +144,20 @@ static int look_at_process(struct still_process *p, const char *root, uint64_t n
 		p->threads[i].seen = false;
 	while (!err && (entry = readdir(tasks)))
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			err = look_at_thread(p, known, dirfd(tasks), entry->d_name, now, &used);
+			err = look_at_thread(p, known, dirfd(tasks), entry->d_name, now, &d);
 	closedir(tasks);
 	forget_ended(p);
-	/* What it did before the first look is not known. */
-	if (!p->looked || used > (uint64_t)((double)passed / SECOND * STILL_CPU_MAX) + LOOK_ERROR)
+	/* What it did before the first look is not known, nor what it does at all if the kernel does not count. */
+	if (!p->looked || !d.counted || d.used - d.ticked > (uint64_t)((double)d.passed / SECOND * STILL_CPU_MAX) + LOOK_ERROR)
 		p->since = now;
 	p->looked = now;
 	return err;
+}
+
+static void free_process(struct still_process *p)
+{
+	free(p->threads);
+	stuck_history__free(p->history);
 }
 
 /* The process, new if need be; NULL: out of memory, or too many. */
@@ -161,7 +200,7 @@ int stillness__look(struct stillness *s, const char *root, const pid_t *pids, si
 		if (s->list[i].seen)
 			s->list[kept++] = s->list[i];
 		else
-			free(s->list[i].threads);
+			free_process(&s->list[i]);
 	}
 	s->count = err ? s->count : kept;
 	return err;
@@ -174,7 +213,7 @@ static bool is_still(const struct still_thread *t, uint64_t now, uint64_t length
 
 bool still_process__is_due(const struct still_process *p, uint64_t now, uint64_t length)
 {
-	if (!p->looked || now < p->since || now - p->since < length)
+	if (!p->looked || now < p->again || now < p->since || now - p->since < length)
 		return false;
 	for (size_t i = 0; i < p->count; i++)
 		if (is_still(&p->threads[i], now, length) && !p->threads[i].judged)
@@ -184,6 +223,7 @@ bool still_process__is_due(const struct still_process *p, uint64_t now, uint64_t
 
 void still_process__judged(struct still_process *p, uint64_t now, uint64_t length)
 {
+	p->again = 0;
 	for (size_t i = 0; i < p->count; i++)
 		p->threads[i].judged |= is_still(&p->threads[i], now, length);
 }
@@ -191,7 +231,7 @@ void still_process__judged(struct still_process *p, uint64_t now, uint64_t lengt
 void stillness__free(struct stillness *s)
 {
 	for (size_t i = 0; i < s->count; i++)
-		free(s->list[i].threads);
+		free_process(&s->list[i]);
 	free(s->list);
 	*s = (struct stillness){ .count = 0 };
 }

@@ -312,6 +312,24 @@ static void look_at_descriptors(const struct look *l)
 	tell(l, &c);
 }
 
+/* A process that runs has been given a CPU at least once. */
+static void look_at_counts(const struct look *l)
+{
+	unsigned long slices = 0;
+	struct machine_check c;
+	char line[128];
+	bool counted;
+
+	read_line("/proc/self/schedstat", line, sizeof(line));
+	counted = sscanf(line, "%*u %*u %lu", &slices) == 1 && slices;
+	c = result("schedstat", counted ? MACHINE_GOOD : MACHINE_LIMITED, DIAG_OK, "%s",
+		   counted ? "the kernel counts how long threads run" : "the kernel does not count how long threads run");
+	if (!counted)
+		advise(&c, "extprof daemon --trigger 'stuck>TIME' needs a kernel with CONFIG_SCHED_INFO, and an old one delayacct as an option "
+		       "of its command line");
+	tell(l, &c);
+}
+
 static int no_print(enum libbpf_print_level level, const char *format, va_list args)
 {
 	(void)level;
@@ -336,6 +354,7 @@ void machine__look(void (*each)(void *context, const struct machine_check *check
 	look_at_ptrace(&l);
 	look_at_container(&l);
 	look_at_descriptors(&l);
+	look_at_counts(&l);
 	btf__free(btf);
 	libbpf_set_print(old);
 }
