@@ -221,7 +221,7 @@ struct extprof_frame {
 	/* The parts of `name`, so that nobody has to take it apart. */
 	const char *bare;	/* without kind, number and key: "mark", "vfs_read", "worker 1", "GET /x" */
 	const char *key;	/* of a label; of a detail "file", "holder" or "waker"; of machine code the build id of its file, in
-				 * hex; "": none */
+				 * hex; of a process its host, as extprof_report_process::host; "": none */
 	bool has_value;		/* of a label: `bare` is its value, not why there is none */
 	const char *module;	/* of machine code, its file; of the kernel, its module; "": unknown, or none */
 	uint64_t address;	/* of machine code, in that file */
@@ -965,6 +965,7 @@ struct extprof_report_process {
 	uint64_t resident;	/* bytes of memory, of extprof_recorded_reports(); 0: not known */
 	uint64_t objects;	/* that the ruby has made since it began, at the end of the report; a child of fork goes on from the number
 				 * of its parent.  0: not known, as `live_slots`, or it has executed another program since the report before */
+	const char *host;	/* of extprof_recorded_reports() of several machines: on which it ran; else "" */
 };
 /* From 0, in the order of their coming; NULL behind the last one.  Valid until the next call. */
 EXTPROF_API const struct extprof_report_process *extprof_report_process(struct extprof_report *report, size_t i);
@@ -982,6 +983,7 @@ struct extprof_report_thread {
 	uint32_t threads;	/* 1; more: the sum of so many that found no room */
 	pid_t pid;		/* of its process; 0: unknown, or of several */
 	uint64_t idle;		/* ns of its waits in which it had nothing to do, see extprof_recording_options::idle */
+	const char *host;	/* as extprof_report_process::host */
 };
 /* From 0, in no order; NULL behind the last one, and in modes without states.  Valid until the next call. */
 EXTPROF_API const struct extprof_report_thread *extprof_report_thread(struct extprof_report *report, size_t i);
@@ -1214,8 +1216,8 @@ struct extprof_recorded;
 EXTPROF_API int extprof_recorded_open(struct extprof_recorded **recorded, const char *path, int interrupt_fd,
 				      struct extprof_error *error);
 /*
- * When it began, and the time of its last sample, which is the begin if it has none: ns since 1970, by the clock of its
- * machine when it began.  Of several the first begin and the last sample.
+ * When it began, and when it ended: ns since 1970, by the clock of its machine when it began.  One that has not ended, or not
+ * properly, ends with its last sample, or as it begins if it has none.  Of several the first begin and the last end.
  */
 EXTPROF_API int extprof_recorded_times(struct extprof_recorded *recorded, uint64_t *begin, uint64_t *end,
 				       struct extprof_error *error);
@@ -1309,13 +1311,18 @@ EXTPROF_API int extprof_recorded_write(struct extprof_recorded *r, const char *f
  * One report for each mode of the options, as if their time alone had been recorded: of what lasts, such as a wait, the part
  * in that time counts, also if it ended later.  Samples, losses, processes and threads are those of the time; CPU times are by
  * samples, memory and heaps as they were seen last.  Times and bytes are counted where a mode has them, and frames are told
- * apart by lines.  extprof_facts::duration is what of the time was recorded; 0: nothing was.
+ * apart by lines.  extprof_facts::duration is what of the time was recorded in that mode; 0: nothing was.  A time that is in
+ * several recordings counts once, and of several machines each has its processes.  There is a report for each mode that any
+ * of the recordings has.
+ * Which waits are a rest is told as by extprof top: with the EXTPROF_RECORDED_PAST before, as far as the recordings have it, and
+ * as with extprof_recording_options::idle_apart.  Recordings of that alone come last.
  * Up to `room` reports, *count are made, in the order of the recorded modes: the caller destroys each.  0 or negative errno.
  */
 EXTPROF_API int extprof_recorded_reports(struct extprof_recorded *r, const struct extprof_recorded_options *options,
 					 struct extprof_report **reports, size_t room, size_t *count,
 					 struct extprof_error *error);
 #define EXTPROF_REPORTS_MAX 8
+#define EXTPROF_RECORDED_PAST 60000000000ull	/* ns */
 
 /*
  * A table of its requests: those that the options choose, `top` of them, in order of the time; with `slowest` the longest

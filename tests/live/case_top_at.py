@@ -1,6 +1,12 @@
 """extprof top --at: the screen of a moment that is over, by what programs know of it, and by the live one of that time."""
+import contextlib
 import datetime
+import os
 import re
+import shutil
+import signal
+import sqlite3
+import subprocess
 import time
 
 import case_daemon
@@ -35,6 +41,16 @@ def clock(seconds):
 
 def at(ctx, second, *options, folder="history"):
     return ctx.extprof("top", "--at", second if isinstance(second, str) else clock(second), *options, ctx.path(folder))
+
+
+def end_shown(text):
+    """Of the window, s since 1970; the date is that of its begin."""
+    day, time_of_day = re.search(r"(\d{4}-\d\d-\d\d) \S+ to (?:\d{4}\S+ )?(\d\d:\d\d:\d\d(?:\.\d+)?)  ", text).groups()
+    return datetime.datetime.fromisoformat("%s %s" % (day, time_of_day if "." in time_of_day else time_of_day + ".000")).timestamp()
+
+
+def end_of(ctx, path):
+    return begin_of(ctx, path) + float(sql(ctx, path, "SELECT value FROM meta WHERE key='mode.1.duration'")[0][0])
 
 
 def begin_of(ctx, path):
@@ -237,7 +253,17 @@ def what_there_is(ctx):
     check(len(set(same)) == 1 and "Object#" in same[0], "they differ: %s", same)
     late = datetime.datetime.fromtimestamp(int(begins[1]) + 4).strftime("%H:%M:%S")
     check(at(ctx, late).ok().out == at(ctx, int(begins[1]) + 4).ok().out, "a time of the day")
-    check("Object#" in at(ctx, "-1min", "-i", "1m").ok().out if ends[1] - begins[0] > 61 else "Object#" in at(ctx, "-2s").ok().out, "before the end")
+    before = at(ctx, "-5s").ok().out
+    check("Object#" in before and abs(end_shown(before) - (end_of(ctx, second) - 5)) < 0.01, "5 s before the end: %s", before.split("\n")[0])
+    # Over the time between the two: an interval of which there is nothing says so, and others have theirs.
+    many = at(ctx, int(end_of(ctx, first)) - 1, "-i", "1", "--count", "14", "-m", "cpu").ok().out.strip("\n").split("\n\n")
+    empty = [i for i, part in enumerate(many) if "nothing was recorded" in part]
+    check(len(many) == 14 and 5 <= len(empty) <= 10 and empty == list(range(empty[0], empty[-1] + 1)) and 0 < empty[0] and empty[-1] < 13,
+          "nothing is in %s of %d", empty, len(many))
+    check(all(len(many[i].split("\n")) == 1 and " to " in many[i] for i in empty) and "Object#" in many[-1] and "Object#" in many[0],
+          "%s", "\n\n".join(many))
+    empty = at(ctx, gap, "-i", "1", "--count", "2", "-m", "cpu")
+    check(empty.status == 74 and empty.out.count("nothing was recorded") == 2 and "there is" in empty.err, "%d %s %s", empty.status, empty.out, empty.err)
     refused = [(["-m", "alloc"], 64, "was not recorded"), (["-r", "99"], 64, "leave out --rate"), (["-a"], 64, "leave out --all"),
                (["-p", "1,2"], 64, "-p PID"), (["-i", "1ms"], 64, "--interval")]
     for options, status, text in refused:
@@ -283,22 +309,198 @@ def steps_in_time(ctx):
         s.wait(r"of 2 s recorded")
         s.keys("-", "c", "r", "p")
         s.wait(r"of 1 s recorded(.|\n)*from the recording$")
-        # Into the first recording, over the time between.
-        last = shown(begin_of(ctx, first) + 6)[:-1]
-        for _ in range(12):
-            s.keys("[")
-        s.wait(r"to %s" % last[:-2])
+        # Into the first recording, over the time between, and back: one key each, and what it shows next.
+        end, begin = end_of(ctx, first), begin_of(ctx, second)
+
+        def press(key):
+            before = end_shown(s.text())
+            s.keys(key)
+            harness.until(lambda: end_shown(s.text()) != before, "%s shows %s as before" % (key, s.text().split("\n")[0]), timeout=20)
+            return end_shown(s.text()) - before
+
+        steps = []
+        while end_shown(s.text()) > begin:
+            steps.append(press("["))
+            check(len(steps) < 6, "steps: %s", steps)
+        check(all(abs(step + 1) < 0.002 for step in steps[:-1]) and steps[-1] < -5, "steps back: %s", steps)
+        check(abs(end_shown(s.text()) - end) < 0.01, "the jump is to %.3f, the first one ends at %.3f", end_shown(s.text()), end)
+        s.wait(r"  (1|0\.9\d*) of 1 s recorded")
+        steps = [press("]")]
+        check(steps[0] > 5 and begin < end_shown(s.text()) <= begin + 1.01, "%s forward, to %.3f of %.3f", steps, end_shown(s.text()), begin)
+        check(abs(press("]") - 1) < 0.002, "one on")
+        while end_shown(s.text()) > begin:
+            press("Left")
         for _ in range(12):
             s.keys("Left")
         s.wait(r"nothing was recorded before")
+        check(begin_of(ctx, first) < end_shown(s.text()) < begin_of(ctx, first) + 1.01, "the first one: %s", s.text())
         for _ in range(30):
             s.keys("Right")
         s.wait(r"nothing was recorded after that")
+        check(end_of(ctx, second) - 1.01 < end_shown(s.text()) < end_of(ctx, second) + 1.01, "the last one: %s", s.text())
         s.keys("q")
         s.check_clean("0")
+        s.start("--at", clock(moment), "--count", "3", ctx.path("history"))
+        check("--batch" in s.check_clean("64"), "it says %s", s.text())
         s.start("--at", "2001-01-01", ctx.path("history"))
         s.wait(r"nothing was recorded")
         s.check_clean("74")
     finally:
         s.close()
     return "steps of 1 and 2 s, over a gap, to both ends"
+
+
+@case(timeout=120)
+def threads_that_rest(ctx):
+    """Timers, reapers and pools between jobs are apart in windows of a second, as in live ones: what is left is what the clock says."""
+    p = ctx.ruby(ctx.write("at_rests.rb", case_top.RESTS))
+    p.expect("ready", 60)
+    daemon = case_daemon.start(ctx, "--name", "at_rests.rb", "-m", "wall", "--waits", "each", "--rotate", "5s")
+    top = ctx.extprof_start("top", "-p", str(p.pid), "-m", "wall", "-b", "--count", "16", "--view=thread", "--waits", "each")
+    text, ends = [], []
+    while len(ends) < 16:
+        text.append(top.line())
+        if text[-1].startswith("extprof top"):
+            ends.append(time.time())
+            if len(ends) in (10, 11, 12, 13):
+                p.tell("job")
+    out, err = top.communicate()
+    time.sleep(1)
+    p.signal(signal.SIGTERM)
+    took = float(p.line(60))
+    case_daemon.end(daemon)
+    begin = begin_of(ctx, case_daemon.files(ctx)[0])
+    check(len(case_daemon.files(ctx)) > 2, "of one file")
+    live = parts("\n".join(text) + "\n" + out)[9:]
+    got = parts(at(ctx, "%.3f" % (ends[9] - begin), "-i", "1", "--count", "7", "--view", "thread").ok().out)
+    check(len(live) == len(got) == 7, "%d and %d windows: %s", len(live), len(got), err)
+    worked = []
+    for windows in (live, got):
+        seen = [{re.sub(r" \(\d+\)$", "", name): cell for name, cell in case_top.cells(w).items()} for w in windows]
+        waited = lambda name, cell: case_top.amount(cell[name]["TOTAL"]) if name in cell else 0
+        for cell in seen:
+            for name in ("reaper", "timer", "main"):
+                check(waited(name, cell) == 0 and case_top.amount(cell[name]["IDLE"]) > 0.8, "%s: %s", name, cell.get(name))
+            for name in ("stuck", "reads"):
+                check(waited(name, cell) > 0.8 and cell[name].get("IDLE", "-") == "-", "%s waits: %s", name, cell[name])
+        worked.append(sum(waited(name, cell) for cell in seen for name in ("pool-0", "pool-1")))
+    check(0.75 < took < 1.2 and all(abs(w - took) < 0.08 for w in worked), "jobs of %.3f s, the pool waited %s", took, worked)
+    # The first second of all has nothing before it: nobody knows yet who rests.
+    first = case_top.cells(parts(at(ctx, "%.3f" % (0.001 + 1), "-i", "1", "--view", "thread").ok().out)[0])
+    check(any(name.startswith("reaper") and case_top.amount(cell["TOTAL"]) > 0.5 for name, cell in first.items()), "the first: %s", first)
+    return "jobs %.3f s: %.3f s live, %.3f s in the history" % (took, *worked)
+
+
+BURNS = """
+STDOUT.sync = true
+def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+def work(s) = (t = cpu + s; 1 while cpu < t)
+puts "ready"
+$stdin.gets
+used = cpu
+until $stdin.wait_readable(0)
+  work(ARGV[0].to_f)
+  sleep ARGV[1].to_f
+end
+$stdin.gets
+puts cpu - used
+sleep
+"""
+
+
+@case(timeout=120)
+def two_at_one_time(ctx):
+    """Recordings of one time: it counts once, and CPU times are as programs know them.  Those of two machines have their own processes."""
+    script = ctx.write("at_burns.rb", "require 'io/wait'\n" + BURNS)
+    rubies = [ctx.ruby(script, *work) for work in (("0.1", "0.1"), ("0.02", "0.1"))]
+    for p in rubies:
+        p.expect("ready", 60)
+    paths = [ctx.path(name) for name in ("a.extprof", "b.extprof")]
+    readers = [ctx.extprof_start("record", "-q", "-p", str(p.pid), "-F", "499", "-m", modes, "-o", path, stdin=subprocess.DEVNULL)
+               for p, modes, path in zip(rubies, ("cpu,wall", "cpu"), paths)]
+    harness.until(lambda: all(os.path.exists(p) for p in paths), "no recording has begun", timeout=60)
+    time.sleep(1)
+    began = time.time()
+    for p in rubies:
+        p.tell("go")
+    time.sleep(6)
+    for p in rubies:
+        p.tell("end")
+    used, ended = [float(p.line(60)) for p in rubies], time.time()
+    time.sleep(0.5)
+    for r in readers:
+        r.signal(signal.SIGINT)
+        r.communicate()
+    span = ended - began
+    when = ["--at", "%.3f" % (ended - begin_of(ctx, paths[0])), "-i", "%.3f" % span, "-b", "--view", "process"]
+    run = ctx.extprof("top", *when, *paths).ok().out
+    cpu, wall = parts(run)
+    head = re.search(r"  (\d+) processes  .*  ([\d.]+) of ([\d.]+) s recorded", cpu)
+    check(head and head.group(1) == "2" and abs(float(head.group(2)) - span) < 0.05, "%s", cpu)
+    on_cpu = float(re.search(r"on-CPU ([\d.]+) %", cpu).group(1)) / 100 * span
+    check(abs(on_cpu - sum(used)) < 0.1 * sum(used) + 0.1, "on-CPU %.2f s, the clocks say %s", on_cpu, used)
+    rows = case_top.cells(cpu)
+    for p, known in zip(rubies, used):
+        of = next(cell for name, cell in rows.items() if name.startswith("%d " % p.pid))
+        check(abs(case_top.amount(of["CPU"]) * span - known) < 0.1 * known + 0.1, "CPU %s of %.2f s, its clock says %.2f s", of["CPU"], span, known)
+    # One of them has no mode wall: it is shown of the other one.
+    check("top - wall" in wall and list(case_top.cells(wall))[0].startswith("%d " % rubies[0].pid), "%s", wall)
+    lacks = ctx.extprof("top", *when, "-m", "cpu,alloc", *paths).ok().out
+    check(len(parts(lacks)) == 1 and "mode alloc was not recorded then" in lacks, "%s", lacks)
+    # The same process number on two machines: a copy that says so has the same again.
+    other = ctx.path("c.extprof")
+    shutil.copy(paths[0], other)
+    with contextlib.closing(sqlite3.connect(other)) as db, db:
+        db.execute("UPDATE meta SET value='web-2' WHERE key LIKE 'mode.%.host'")
+        db.execute("UPDATE meta SET value=value+1 WHERE key='started_unix_ns'")
+    alone, both = (parts(ctx.extprof("top", *when, "--idle", *given).ok().out)[0] for given in ([paths[0]], [paths[0], other]))
+    row, = case_top.cells(alone).values()
+    got = case_top.cells(both)
+    check(" 2 processes " in both and len(got) == 2 and sum(name.endswith(" on web-2") for name in got) == 1, "%s", both)
+    check(all(cell["CPU"] == row["CPU"] and cell["TOTAL"] == row["TOTAL"] for cell in got.values()), "%s, alone %s", got, row)
+    shares = [float(re.search(r"on-CPU ([\d.]+) %", part).group(1)) for part in (alone, both)]
+    check(abs(shares[1] - 2 * shares[0]) < 0.21, "on-CPU %s", shares)
+    # So have their threads: each its own row, and its states.
+    threads = [line for line in ctx.extprof("top", *when[:-1], "thread", "-m", "wall", "--idle", paths[0], other).ok().out.split("\n")
+               if re.search(r"  main \(\d+\) ", line)]
+    check(len(threads) == 2 and len({re.split(r"  main", line)[0] for line in threads}) == 1 and
+          sum(line.endswith(" on web-2") for line in threads) == 1, "%s", threads)
+    return "CPU %s s by the clock, on-CPU %.2f s" % (used, on_cpu)
+
+
+SLEEPS_LATE = """
+STDOUT.sync = true
+def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+puts "ready"
+gets
+t = cpu + 1; 1 while cpu < t
+puts "sleeps"
+sleep
+"""
+
+
+@case(timeout=120)
+def what_is_not_known(ctx):
+    """A recording whose program sleeps at its end is there to its end; without cpu and wall CPU time is not known."""
+    ruby = ctx.ruby(ctx.write("at_late.rb", SLEEPS_LATE))
+    ruby.expect("ready", 60)
+    path, second = ctx.path("late.extprof"), ctx.path("offcpu.extprof")
+    reader = ctx.extprof_start("record", "-q", "-p", str(ruby.pid), "-m", "cpu", "-o", path, stdin=subprocess.DEVNULL)
+    harness.until(lambda: os.path.exists(path), "no recording has begun", timeout=60)
+    time.sleep(0.5)
+    ruby.tell("go")
+    ruby.expect("sleeps", 60)
+    time.sleep(5)
+    reader.signal(signal.SIGINT)
+    reader.communicate()
+    late = ctx.extprof("top", "-b", "--at", "-1s", "-i", "1", path).ok().out
+    check("  1 of 1 s recorded" in late and "on-CPU 0.0 %" in late and "samples 0 " in late, "%s", late)
+    check(abs(end_shown(late) - (end_of(ctx, path) - 1)) < 0.01, "%s", late)
+    ctx.extprof("record", "-q", "-p", str(ruby.pid), "-m", "offcpu", "-d", "3", "-o", second).ok()
+    for view in ("process", "thread"):
+        text = ctx.extprof("top", "-b", "--at", "-1s", "-i", "1", "--idle", "--view", view, second).ok().out
+        check("\non-CPU -  " in text, "%s", text)
+        if view == "process":
+            row, = case_top.cells(parts(text)[0]).values()
+            check(row["CPU"] == "-", "CPU %s", row)
+    return "5 s without a sample; on-CPU -"

@@ -32,13 +32,14 @@ struct made {
 	bool unended;
 	uint32_t alike;		/* frames that differ in ... */
 	enum { BY_FIRST_LINE, BY_ADDRESS_AND_PID, BY_ADDRESS_AND_LINE } differ;
+	const char *host;
 };
 
 static const struct made a = {
-	"test_together_a.extprof", "cpu", "A#work", 5 * SECOND, 1000 * SECOND, PERIOD, 300, 7, 100, false, 0, 0,
+	"test_together_a.extprof", "cpu", "A#work", 5 * SECOND, 1000 * SECOND, PERIOD, 300, 7, 100, false, 0, 0, NULL,
 }, b = {
 	/* Another machine, on which the clock began anew, two seconds later. */
-	"test_together_b.extprof", "cpu", "B#work", 900 * SECOND, 1002 * SECOND, PERIOD, 500, 11, 100, false, 0, 0,
+	"test_together_b.extprof", "cpu", "B#work", 900 * SECOND, 1002 * SECOND, PERIOD, 500, 11, 100, false, 0, 0, NULL,
 };
 
 static void set(struct recording_writer *w, const char *key, uint64_t number)
@@ -96,6 +97,8 @@ static void make(const struct made *m)
 
 		CHECK(!recording_writer__sample(w, &s));
 	}
+	if (m->host)
+		CHECK(!recording_writer__set_text(w, "mode.1.host", m->host));
 	if (!m->unended) {
 		if (!of_bytes)
 			set(w, "mode.1.period", m->period);
@@ -252,11 +255,89 @@ TEST(together_times_of_the_clock)
 	options.since = 1;
 	CHECK_INT(show("folded", &options, &a, &b, NULL), -EINVAL);
 	CHECK(!extprof_recorded_open(&r, b.file, -1, &error) && !extprof_recorded_times(r, &begin, &end, &error));
-	CHECK(begin == b.wall && end == b.wall + 499 * PERIOD);
+	CHECK(begin == b.wall && end == b.wall + 500 * PERIOD);
 	CHECK(!extprof_recorded_add(r, a.file, &error) && !extprof_recorded_times(r, &begin, &end, &error));
-	CHECK(begin == a.wall && end == b.wall + 499 * PERIOD);
+	CHECK(begin == a.wall && end == b.wall + 500 * PERIOD);
 	extprof_recorded_close(r);
 	tear_down(NULL);
+}
+
+/* The reports of a time of two recordings, or three.  How many there are. */
+static size_t reports_of(const struct made *const *of, double since, double until, struct extprof_report **reports)
+{
+	struct extprof_recorded_options o = {
+		.size = sizeof(o), .groups = "process,thread", .since_at = (uint64_t)(since * 1e9), .until_at = (uint64_t)(until * 1e9),
+	};
+	struct extprof_recorded *r;
+	size_t count = 0;
+	int err = extprof_recorded_open(&r, of[0]->file, -1, &error);
+
+	for (int i = 1; of[i] && !err; i++)
+		err = extprof_recorded_add(r, of[i]->file, &error);
+	if (!err)
+		err = extprof_recorded_reports(r, &o, reports, EXTPROF_REPORTS_MAX, &count, &error);
+	extprof_recorded_close(r);
+	return err ? 0 : count;
+}
+
+static void destroy(struct extprof_report **reports, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		extprof_report_destroy(reports[i]);
+}
+
+static long ms_of(const struct extprof_report *r)
+{
+	return (long)((extprof_report_facts(r)->duration + 500000) / 1000000);
+}
+
+TEST(together_of_one_time)
+{
+	const struct extprof_report_process *process;
+	struct extprof_report *reports[EXTPROF_REPORTS_MAX];
+	struct made c = a, d = b, e = b;
+	const struct made *both[] = { &c, &d, NULL }, *other[] = { &d, &c, NULL }, *three[] = { &c, &d, &e, NULL };
+	const struct extprof_stack *stack;
+	uint64_t sum = 0;
+
+	/* From 1000 to 1003 and from 1002 to 1007 s, of two machines, where one number is a process each. */
+	c.host = "web-1";
+	d.host = "web-2";
+	make(&c);
+	make(&d);
+	CHECK_INT(reports_of(both, 1001.5, 1004, reports), 1);
+	CHECK_INT(ms_of(reports[0]), 2500);
+	CHECK_INT(extprof_report_facts(reports[0])->cpu_time / 1000000, 3500);
+	process = extprof_report_process(reports[0], 0);
+	CHECK(process && process->pid == 100 && process->taken == 150);
+	CHECK_STRING(process->host, "web-1");
+	process = extprof_report_process(reports[0], 1);
+	CHECK(process && process->pid == 100 && process->taken == 200 && !extprof_report_process(reports[0], 2));
+	CHECK_STRING(process->host, "web-2");
+	while ((stack = extprof_report_next(reports[0]))) {
+		CHECK_STRING(stack->frames[0]->key, strcmp(stack->frames[stack->count - 1]->name, "A#work") ? "web-2" : "web-1");
+		sum += stack->value;
+	}
+	CHECK_INT(sum / 1000000, 3500);
+	destroy(reports, 1);
+	/* What was before tells who rests, and is nothing else: neither a process nor a mode. */
+	c.mode = "wall";
+	make(&c);
+	CHECK_INT(reports_of(other, 1004, 1005, reports), 1);
+	CHECK_INT(ms_of(reports[0]), 1000);
+	CHECK(extprof_report_process(reports[0], 0) && !extprof_report_process(reports[0], 1));
+	destroy(reports, 1);
+	/* Each mode has the time in which it was recorded. */
+	e.file = "test_together_c.extprof";
+	e.wall += SECOND;
+	make(&e);
+	CHECK_INT(reports_of(three, 1001.5, 1004, reports), 2);
+	CHECK_STRING(extprof_report_facts(reports[0])->mode, "wall");
+	CHECK_INT(ms_of(reports[0]), 1500);
+	CHECK_STRING(extprof_report_facts(reports[1])->mode, "cpu");
+	CHECK_INT(ms_of(reports[1]), 2000);
+	destroy(reports, 2);
+	tear_down(&e);
 }
 
 /* A comparison has the times of each of both. */
@@ -403,7 +484,7 @@ TEST(together_folder)
 	CHECK(!file.begin && !file.end);
 	CHECK(!extprof_folder_file(folder, 1, &file) && !file.unreadable);
 	CHECK_STRING(file.path, "test_folder/b.extprof");
-	CHECK(file.begin == a.wall && file.end == a.wall + 299 * PERIOD);
+	CHECK(file.begin == a.wall && file.end == a.wall + 300 * PERIOD);
 	CHECK(!extprof_folder_file(folder, 2, &file));
 	CHECK_STRING(file.path, "test_folder/a.extprof");
 	CHECK_INT(extprof_folder_file(folder, 3, &file), -ENOENT);
@@ -654,7 +735,7 @@ TEST(together_many)
 	for (int i = 0; i < MANY; i++) {
 		snprintf(names[i], sizeof(names[i]), "test_together_%d.extprof", i);
 		many[i] = (struct made){ names[i], "cpu", i % 2 ? "B#work" : "A#work", (5 + 10 * (uint64_t)i) * SECOND,
-					 (1000 + 10 * (uint64_t)i) * SECOND, PERIOD, (uint64_t)(i + 1), 1, 100, false, 0, 0 };
+					 (1000 + 10 * (uint64_t)i) * SECOND, PERIOD, (uint64_t)(i + 1), 1, 100, false, 0, 0, NULL };
 		make(&many[i]);
 	}
 	CHECK(!setrlimit(RLIMIT_NOFILE, &few));

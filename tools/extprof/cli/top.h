@@ -36,6 +36,8 @@ struct top_windows;
 struct top_windows *top_windows__new(const char *shown, const char *others, const char *states);
 /* NULL is fine. */
 void top_windows__free(struct top_windows *w);
+/* The name of mode number `mode`. */
+const char *top_windows__mode(const struct top_windows *w, uint32_t mode);
 /* The modes that a recording needs for that, with commas. */
 const char *top_windows__modes(const struct top_windows *w);
 uint32_t top_windows__count(const struct top_windows *w);

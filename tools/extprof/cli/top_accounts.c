@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/top_model.h"
@@ -29,6 +30,8 @@ static int by_number(const void *a, const void *b)
 		return x->of < y->of ? -1 : 1;
 	if (x->number != y->number)
 		return x->number < y->number ? -1 : 1;
+	if (strcmp(x->host, y->host))
+		return strcmp(x->host, y->host);
 	return x->last.total > y->last.total ? -1 : x->last.total < y->last.total;
 }
 
@@ -67,26 +70,34 @@ void top_accounts__free(struct top_accounts *a)
 	free(a);
 }
 
-static struct top_row *find(struct top_row **list, uint32_t count, uint32_t of, uint32_t number)
+/* Is the row before that of a key, which sorts as in by_number()? */
+static bool is_before(const struct top_row *row, uint32_t of, uint32_t number, const char *host)
+{
+	if (row->of != of)
+		return row->of < of;
+	return row->number < number || (row->number == number && strcmp(row->host, host) < 0);
+}
+
+static struct top_row *find(struct top_row **list, uint32_t count, uint32_t of, uint32_t number, const char *host)
 {
 	uint32_t low = 0, high = count;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		const struct top_row *row = list[middle];
 
-		if (row->of < of || (row->of == of && row->number < number))
+		if (is_before(list[middle], of, number, host))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < count && list[low]->of == of && list[low]->number == number ? list[low] : NULL;
+	return low < count && list[low]->of == of && list[low]->number == number && !strcmp(list[low]->host, host) ? list[low] : NULL;
 }
 
 /* *account NULL: there is no row of that number.  0 or -ENOMEM. */
-static int account_of(struct top_row **list, uint32_t count, uint32_t of, uint32_t number, struct top_account **account)
+static int account_of(struct top_row **list, uint32_t count, uint32_t of, uint32_t number, const char *host,
+		      struct top_account **account)
 {
-	struct top_row *row = find(list, count, of, number);
+	struct top_row *row = find(list, count, of, number, host ? host : "");
 
 	*account = top_row__account(row);
 	return row && !*account ? -ENOMEM : 0;
@@ -106,7 +117,7 @@ int top_accounts__add_thread(struct top_accounts *a, const struct extprof_report
 
 	if (thread->pid <= 0 || !thread->tid)
 		return 0;
-	err = account_of(a->threads, a->thread_count, (uint32_t)thread->pid, thread->tid, &account);
+	err = account_of(a->threads, a->thread_count, (uint32_t)thread->pid, thread->tid, thread->host, &account);
 	if (!account)
 		return err;
 	add_states(&account->last, thread);
@@ -133,7 +144,7 @@ int top_accounts__add_process(struct top_accounts *a, const struct extprof_repor
 
 	if (process->pid <= 0)
 		return 0;
-	err = account_of(a->processes, a->process_count, 0, (uint32_t)process->pid, &account);
+	err = account_of(a->processes, a->process_count, 0, (uint32_t)process->pid, process->host, &account);
 	if (!account)
 		return err;
 	account->last.cpu += process->cpu_time;

@@ -27,6 +27,11 @@ struct top_at {
 	char pid[32];			/* the filter of -p; "": none */
 	uint64_t at;			/* the end of the window, ns since 1970 */
 	bool end;
+	/* Modes, with commas between: those that are shown, those that were so far, or are asked for. */
+	char *now, *seen;
+	char wanted[32];		/* the mode that is looked at, if there is one */
+	uint32_t given;			/* its number, which a key changes */
+	char why[128];			/* of a time of which nothing is shown: as it follows that sentence */
 };
 
 /* -- a window ------------------------------------------------------------------------------------- */
@@ -59,13 +64,22 @@ static void print_span(const struct recorded_span *span, char *to, size_t size)
 	snprintf(to, size, "%s to %s", from, until);
 }
 
-static int fail_nothing(const struct top_at *t, const struct recorded_span *span, const char *why, struct extprof_error *e)
+static int fail_nothing(struct top_at *t, const struct recorded_span *span, const char *why, struct extprof_error *e)
 {
 	char of[96], has[400];
 
+	snprintf(t->why, sizeof(t->why), "%s", why);
 	print_span(span, of, sizeof(of));
 	history__print(&t->history, span->until, has, sizeof(has));
 	return message__set(e, EXTPROF_RECORDING, ENODATA, "nothing was recorded from %s%s: there is %s", of, why, has);
+}
+
+/* To what the head says. */
+static void say(struct top_at *t, const char *text)
+{
+	size_t length = strlen(t->show.message);
+
+	snprintf(t->show.message + length, sizeof(t->show.message) - length, "%s%s", length ? "; " : "", text);
 }
 
 static bool is_shown(const char *mode)
@@ -75,29 +89,102 @@ static bool is_shown(const char *mode)
 	return !extprof_mode_info(mode, &info) && !info.at_end;
 }
 
-/* The modes that are shown, and others that the head needs: those that were recorded. */
-static int choose_modes(struct top_at *t, struct extprof_report *const *reports, size_t count, struct extprof_error *e)
+/* Call `take` for each word of a list. */
+static int each_word(const char *list, int (*take)(struct top_at *t, const char *word), struct top_at *t)
+{
+	int err = 0;
+
+	while (list && *list && !err) {
+		char word[32];
+		size_t length = strcspn(list, ",");
+
+		snprintf(word, sizeof(word), "%.*s", (int)length, list);
+		err = take(t, word);
+		list += length + (list[length] == ',');
+	}
+	return err;
+}
+
+static int note_mode(struct top_at *t, const char *mode)
+{
+	return words__has(t->seen, mode) ? 0 : words__add(&t->seen, mode);
+}
+
+/* A mode that is asked for, or was shown, and is not there. */
+static int tell_of_mode(struct top_at *t, const char *mode)
+{
+	char text[80];
+
+	if (words__has(t->now, mode))
+		return 0;
+	snprintf(text, sizeof(text), "mode %s was not recorded then", mode);
+	say(t, text);
+	return 0;
+}
+
+/* Keep the mode that is looked at, also over times that have not got it. */
+static void keep_mode(struct top_at *t)
+{
+	struct top_state *s = &t->show.state;
+
+	s->modes = t->show.screen ? top_windows__count(t->show.windows) : 1;
+	s->mode = 0;
+	for (uint32_t i = 0; i < top_windows__count(t->show.windows); i++)
+		if (!strcmp(top_windows__mode(t->show.windows, i), t->wanted))
+			s->mode = i;
+	if (!*t->wanted)
+		snprintf(t->wanted, sizeof(t->wanted), "%s", top_windows__mode(t->show.windows, 0));
+	t->given = s->mode;
+}
+
+static int no_modes(struct top_at *t, const struct recorded_span *span, const char *others, struct extprof_error *e)
+{
+	const char *chosen = t->options->record.recording.modes;
+	char why[128];
+
+	if (!t->now)
+		return message__set(e, EXTPROF_USAGE, EINVAL, "mode \"%s\" was not recorded: there is %s", chosen ? chosen : "",
+				    others ? others : "none that has times");
+	snprintf(why, sizeof(why), "%s%s", chosen ? " in mode " : "", chosen ? chosen : "");
+	return fail_nothing(t, span, why, e);
+}
+
+/* The modes that are shown, and others that the head needs: those that were recorded then. */
+static int choose_modes(struct top_at *t, const struct recorded_span *span, struct extprof_report *const *reports, size_t count,
+			struct extprof_error *e)
 {
 	const char *chosen = t->options->record.recording.modes;
 	char *shown = NULL, *others = NULL;
+	struct top_windows *windows;
 	int err = 0;
 
 	for (size_t i = 0; i < count && !err; i++) {
-		const char *mode = extprof_report_facts(reports[i])->mode;
+		const struct extprof_facts *facts = extprof_report_facts(reports[i]);
 
-		if (is_shown(mode))
-			err = words__add(!chosen || words__has(chosen, mode) ? &shown : &others, mode);
+		if (is_shown(facts->mode) && facts->duration)
+			err = words__add(!chosen || words__has(chosen, facts->mode) ? &shown : &others, facts->mode);
 	}
-	if (!err && !shown)
-		err = message__set(e, EXTPROF_USAGE, EINVAL, "mode \"%s\" was not recorded: there is %s", chosen ? chosen : "",
-				   others ? others : "none that has times");
-	else if (err || !(t->show.windows = top_windows__new(shown, others, NULL)))
-		err = message__set(e, EXTPROF_INTERNAL, ENOMEM, "out of memory");
-	if (!err)
-		t->show.state.modes = t->show.screen ? top_windows__count(t->show.windows) : 1;
-	free(shown);
+	if (!err && !shown) {
+		err = no_modes(t, span, others, e);
+		free(others);
+		return err;
+	}
+	if (t->show.windows && t->show.state.mode != t->given)
+		snprintf(t->wanted, sizeof(t->wanted), "%s", top_windows__mode(t->show.windows, t->show.state.mode));
+	windows = err ? NULL : top_windows__new(shown, others, NULL);
 	free(others);
-	return err;
+	if (!windows) {
+		free(shown);
+		return message__set(e, EXTPROF_INTERNAL, ENOMEM, "out of memory");
+	}
+	top_windows__free(t->show.windows);
+	t->show.windows = windows;
+	free(t->now);
+	t->now = shown;
+	if (each_word(shown, note_mode, t) || each_word(t->seen, tell_of_mode, t))
+		return message__set(e, EXTPROF_INTERNAL, ENOMEM, "out of memory");
+	keep_mode(t);
+	return 0;
 }
 
 /* Samples that came to nothing say why in their account. */
@@ -116,14 +203,17 @@ static int show_reports(struct top_at *t, const struct recorded_span *span, stru
 			struct extprof_error *e)
 {
 	const char *why = blindness(reports, count);
-	int err = 0;
+	uint64_t longest = 0;
+	int err;
 
-	if (!count || !extprof_report_facts(reports[0])->duration)
+	for (size_t i = 0; i < count; i++)
+		if (extprof_report_facts(reports[i])->duration > longest)
+			longest = extprof_report_facts(reports[i])->duration;
+	if (!longest)
 		return fail_nothing(t, span, count ? ", it was paused" : "", e);
 	if (why)
 		return fail_nothing(t, span, why, e);
-	if (!t->show.windows)
-		err = choose_modes(t, reports, count, e);
+	err = choose_modes(t, span, reports, count, e);
 	if (!err)
 		err = top_windows__show(t->show.windows, reports, count, e);
 	return err;
@@ -135,23 +225,29 @@ static int load(struct top_at *t, struct extprof_error *e)
 	const struct extprof_recording_options *r = &t->options->record.recording;
 	const struct recorded_span span = span_of(t);
 	const char *const filters[] = { t->pid };
-	const struct extprof_recorded_options o = {
+	struct extprof_recorded_options o = {
 		.size = sizeof(o), .since_at = span.since, .until_at = span.until, .groups = "process,thread", .idle = r->idle,
 		.app = r->app, .focus = r->focus, .hide = r->hide, .collapse = r->collapse, .filters = filters,
 		.filter_count = *t->pid != '\0',
 	};
 	struct extprof_report *reports[EXTPROF_REPORTS_MAX];
 	struct extprof_recorded *recorded = NULL;
+	bool incomplete = false;
 	size_t count = 0;
-	int err = history__open(&t->history, &span, &recorded, e);
+	int err = history__open(&t->history, &span, &recorded, &incomplete, e);
 
 	t->show.message[0] = '\0';
 	if (!err && recorded)
 		err = extprof_recorded_reports(recorded, &o, reports, EXTPROF_REPORTS_MAX, &count, e);
+	/* Of another mode the rates may differ, and the head can do without it. */
+	if (err && e->code == EXTPROF_USAGE && r->modes) {
+		o.modes = r->modes;
+		err = extprof_recorded_reports(recorded, &o, reports, EXTPROF_REPORTS_MAX, &count, e);
+	}
 	if (!err)
 		err = show_reports(t, &span, reports, count, e);
-	if (!err && extprof_recorded_incomplete(recorded))
-		snprintf(t->show.message, sizeof(t->show.message), "of a recording without an end: waits that went on are missing");
+	if (!err && incomplete)
+		say(t, "of a recording without an end: waits that went on are missing");
 	print_span(&span, t->show.span, sizeof(t->show.span));
 	for (size_t i = 0; i < count; i++)
 		extprof_report_destroy(reports[i]);
@@ -263,25 +359,43 @@ static int open_screen(struct top_at *t, struct extprof_error *e)
 
 /* -- text ----------------------------------------------------------------------------------------- */
 
+static int flush(struct extprof_error *e)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	return message__set(e, EXTPROF_OUTPUT, errno, "cannot write to standard output: %s", strerror(errno));
+}
+
+/* An interval of several in which nothing was recorded has a head that says so. */
 static int print_them(struct top_at *t, struct extprof_error *e)
 {
 	uint64_t count = t->options->count ? t->options->count : 1;
+	bool any = false, none = false;
 	int err = 0;
 
 	for (uint64_t i = 0; i < count && !err; i++) {
-		if (i) {
-			t->at += t->show.state.interval;
-			err = load(t, e);
+		struct extprof_error one = { .size = sizeof(one) };
+
+		err = load(t, &one);
+		t->at += t->show.state.interval;
+		if (!err) {
+			any = true;
+			err = top_show__print(&t->show, &one);
+		} else if (err == -ENODATA && count > 1) {
+			printf("extprof top - %s  nothing was recorded%s\n\n", t->show.span, t->why);
+			err = flush(&one);
 		}
-		if (!err)
-			err = top_show__print(&t->show, e);
+		if (err || (!any && !none))
+			*e = one;
+		none |= !any;
 	}
-	return err;
+	return err || any ? err : -ENODATA;
 }
 
 /* -- all of it ------------------------------------------------------------------------------------ */
 
-static void begin(struct top_at *t)
+/* 0 or -ENOMEM. */
+static int begin(struct top_at *t)
 {
 	const struct options *o = &t->options->record;
 	struct time_point at = { 0 };
@@ -295,16 +409,20 @@ static void begin(struct top_at *t)
 		snprintf(t->pid, sizeof(t->pid), "process=%d", o->recording.pids[0]);
 	value__time_point(o->values[OPTION_AT].text, &at);
 	t->at = recorded_list__time(&t->history.files, &at);
+	return o->recording.modes ? words__add(&t->seen, o->recording.modes) : 0;
 }
 
 static int show(struct top_at *t, struct extprof_error *e)
 {
-	int err = load(t, e);
+	int err;
 
-	if (err)
-		return err;
 	if (t->options->batch || !isatty(STDOUT_FILENO))
 		return print_them(t, e);
+	if (t->options->count)
+		return message__set(e, EXTPROF_USAGE, EINVAL, "--count prints so many intervals as text: add --batch; on the screen ] shows the next one");
+	err = load(t, e);
+	if (err)
+		return err;
 	err = open_screen(t, e);
 	if (!err)
 		look_at_it(t);
@@ -324,8 +442,7 @@ int top_at__run(const struct top_options *options)
 	signals__init(&t.signals);
 	status = history__find(&t.history, options->record.files, options->record.file_count);
 	if (!status) {
-		begin(&t);
-		if (show(&t, &e))
+		if (begin(&t) ? message__set(&e, EXTPROF_INTERNAL, ENOMEM, "out of memory") : show(&t, &e))
 			status = message__fail(&e);
 	}
 	if (!status && t.history.incomplete)
@@ -333,5 +450,7 @@ int top_at__run(const struct top_options *options)
 	signals__close(&t.signals);
 	top_windows__free(t.show.windows);
 	history__free(&t.history);
+	free(t.now);
+	free(t.seen);
 	return status;
 }

@@ -126,24 +126,45 @@ void history__print(const struct history *h, uint64_t at, char *to, size_t size)
 		snprintf(to + length, size - length, ", and %zu more", h->count - (last - first));
 }
 
+/* Is it there, and of that time?  The daemon can remove the oldest one of its folder meanwhile. */
+static bool is_of(const struct recorded_candidate *c, const struct recorded_span *span)
+{
+	const struct history_span of = { c->begin, c->end };
+
+	return c->end > c->begin && overlaps(&of, span) && !access(c->path, F_OK);
+}
+
+/* What was before: without it less is known of who rests. */
+static void add_past(const struct history *h, const struct recorded_span *span, struct extprof_recorded *recorded)
+{
+	const struct recorded_span past = { span->since > EXTPROF_RECORDED_PAST ? span->since - EXTPROF_RECORDED_PAST : 1, span->since };
+	struct extprof_error ignored = { .size = sizeof(ignored) };
+
+	for (size_t i = 0; i < h->files.count; i++)
+		if (is_of(&h->files.list[i], &past) && !is_of(&h->files.list[i], span))
+			extprof_recorded_add(recorded, h->files.list[i].path, &ignored);
+}
+
 int history__open(const struct history *h, const struct recorded_span *span, struct extprof_recorded **recorded,
-		  struct extprof_error *e)
+		  bool *incomplete, struct extprof_error *e)
 {
 	int err = 0;
 
 	*recorded = NULL;
+	*incomplete = false;
 	for (size_t i = 0; i < h->files.count && !err; i++) {
 		const struct recorded_candidate *c = &h->files.list[i];
-		const struct history_span of = { c->begin, c->end };
 
-		/* The daemon can remove the oldest one of its folder meanwhile. */
-		if (c->end <= c->begin || !overlaps(&of, span) || access(c->path, F_OK))
-			continue;
-		err = *recorded ? extprof_recorded_add(*recorded, c->path, e) : extprof_recorded_open(recorded, c->path, -1, e);
+		if (is_of(c, span))
+			err = *recorded ? extprof_recorded_add(*recorded, c->path, e) : extprof_recorded_open(recorded, c->path, -1, e);
 	}
 	if (err) {
 		extprof_recorded_close(*recorded);
 		*recorded = NULL;
+	}
+	if (*recorded) {
+		*incomplete = extprof_recorded_incomplete(*recorded);
+		add_past(h, span, *recorded);
 	}
 	return err;
 }

@@ -27,8 +27,11 @@ uint64_t history__after(const struct history *h, uint64_t at, uint64_t length);
 /* "2026-11-27 02:00:00 to 2026-11-27 03:10:00, ...": those that are nearest to a time. */
 void history__print(const struct history *h, uint64_t at, char *to, size_t size);
 
-/* Open what is of that time as one.  *recorded NULL: nothing is any more.  0 or -errno with *e. */
+/*
+ * Open what is of that time as one, and then what is of EXTPROF_RECORDED_PAST before.  *recorded NULL: nothing of that time is
+ * there any more; *incomplete: the last one of it has no end.  0 or -errno with *e.
+ */
 int history__open(const struct history *h, const struct recorded_span *span, struct extprof_recorded **recorded,
-		  struct extprof_error *e);
+		  bool *incomplete, struct extprof_error *e);
 
 #endif /* EXTPROF_TOP_AT_HISTORY_H */

@@ -18,6 +18,7 @@ struct top_key {
 	bool approximate;
 	int kind;
 	uint32_t number, of;
+	const char *host;	/* the name or path has it, too; NULL: none */
 	bool is_line;		/* it is of a place, whatever the code there is called: the name is that of the first one */
 };
 
@@ -28,6 +29,7 @@ static void row__free(struct top_row *row)
 	free(row->name);
 	free(row->path);
 	free(row->thread);
+	free(row->host);
 	free(row->account);
 	free(row);
 }
@@ -111,7 +113,8 @@ static struct top_row *row_of(struct top_table *t, const struct top_key *k)
 	row->name = strdup(k->name);
 	row->path = strdup(k->path);
 	row->thread = strdup(k->thread);
-	if (!row->name || !row->path || !row->thread) {
+	row->host = strdup(k->host ? k->host : "");
+	if (!row->name || !row->path || !row->thread || !row->host) {
 		row__free(row);
 		return NULL;
 	}
@@ -232,10 +235,18 @@ static int count_frame(struct top_model *m, enum top_view view, struct top_key *
 	return count_row(m, &m->by_thread[view], k, value, self);
 }
 
-/* The name of a process or a thread in a column that has both: "42 puma", "worker 1 (43)". */
+/* Of processes of several machines. */
+static const char *host_of(const struct extprof_frame *f)
+{
+	return f && f->kind == EXTPROF_FRAME_PROCESS && f->key ? f->key : "";
+}
+
+/* The name of a process or a thread in a column that has both: "42 puma", "42 puma on web-2", "worker 1 (43)". */
 static void short_name(char *to, size_t size, const struct extprof_frame *f)
 {
+	const char *host = host_of(f);
 	char number[16];
+	size_t length;
 
 	snprintf(number, sizeof(number), "%u", f->pid);
 	if (f->tid)
@@ -244,11 +255,14 @@ static void short_name(char *to, size_t size, const struct extprof_frame *f)
 		snprintf(to, size, "%s %s", number, f->bare);
 	else
 		snprintf(to, size, "%s", f->bare);
+	length = strlen(to);
+	if (*host)
+		snprintf(to + length, size - length, " on %s", host);
 }
 
 static struct top_key key_of_process(const struct extprof_frame *f, const char *name)
 {
-	return (struct top_key){ .name = name, .path = "", .thread = "", .kind = f->kind, .number = f->pid };
+	return (struct top_key){ .name = name, .path = "", .thread = "", .kind = f->kind, .number = f->pid, .host = host_of(f) };
 }
 
 static int count_process(struct top_model *m, const struct extprof_frame *f, const char *name, const struct extprof_stack *s,
@@ -273,7 +287,8 @@ static int count_process(struct top_model *m, const struct extprof_frame *f, con
 static int count_thread(struct top_model *m, const struct extprof_frame *f, const char *name,
 			const struct extprof_frame *process, const char *of, uint64_t value)
 {
-	struct top_key k = { .name = name, .path = of, .kind = f->kind, .number = f->tid, .of = process ? process->pid : 0 };
+	struct top_key k = { .name = name, .path = of, .kind = f->kind, .number = f->tid, .of = process ? process->pid : 0,
+			     .host = host_of(process) };
 
 	return count_frame(m, TOP_THREADS, &k, "", value, true);
 }

@@ -60,6 +60,7 @@ struct top_row {
 	int kind;		/* enum extprof_frame_kind */
 	uint32_t number;	/* pid of a process, tid of a thread; 0: not known, or of several */
 	uint32_t of;		/* of a thread: pid of its process; the same */
+	char *host;		/* of a recording of several machines: of which it is; else "" */
 	struct top_amount last, all;	/* of the last window, and since the reset */
 	/* For the model. */
 	uint64_t hash, stack;

@@ -29,6 +29,7 @@ struct top_mode {
 	const char *unit;
 	bool in_time;		/* it has an amount of time for each sample */
 	bool asked;		/* that is known */
+	uint64_t time;		/* ns of the last window in which it was sampled */
 	struct top_model model;
 	struct account last, all;
 };
@@ -45,6 +46,7 @@ struct top_windows {
 	struct top_mode modes[MODES_MAX];
 	uint32_t count, shown;
 	char *list;
+	bool without_cpu;	/* the recording has no mode that tells CPU time */
 	bool without_gvl;	/* waits for it are not among the states that are shown */
 	const char *reasons[REASONS_MAX];
 	struct span last, all;
@@ -94,6 +96,11 @@ void top_windows__free(struct top_windows *w)
 	free(w);
 }
 
+const char *top_windows__mode(const struct top_windows *w, uint32_t mode)
+{
+	return w->modes[mode].name;
+}
+
 const char *top_windows__modes(const struct top_windows *w)
 {
 	return w->list;
@@ -121,6 +128,7 @@ void top_windows__reset(struct top_windows *w)
 {
 	for (uint32_t i = 0; i < w->count; i++) {
 		top_model__free(&w->modes[i].model);
+		w->modes[i].time = 0;
 		memset(&w->modes[i].last, 0, sizeof(w->modes[i].last));
 		memset(&w->modes[i].all, 0, sizeof(w->modes[i].all));
 	}
@@ -183,8 +191,10 @@ static int take_report(struct top_windows *w, struct top_mode *m, struct extprof
 	/* The texts of units live as long as the library. */
 	m->unit = facts->unit;
 	extprof_clean(m->source, sizeof(m->source), facts->source);
-	w->last.time = facts->duration;
-	w->last.cpu = facts->cpu_time;
+	m->time = facts->duration;
+	/* Recordings of one time can have different modes: all of them have what one of them has most of. */
+	w->last.time = m->time > w->last.time ? m->time : w->last.time;
+	w->last.cpu = facts->cpu_time > w->last.cpu ? facts->cpu_time : w->last.cpu;
 	top_model__begin(&m->model);
 	if (top_model__add_report(&m->model, report))
 		err = message__set(e, EXTPROF_INTERNAL, ENOMEM, "out of memory");
@@ -204,32 +214,41 @@ static int take_mode(struct top_windows *w, struct top_mode *m, struct extprof_r
 	return err;
 }
 
+struct known {
+	pid_t pid;
+	const char *host;
+};
+
 static int by_pid(const void *a, const void *b)
 {
-	const pid_t *x = a, *y = b;
+	const struct known *x = a, *y = b;
 
-	return *x < *y ? -1 : *x > *y;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return strcmp(x->host, y->host);
 }
 
-/* Those of which there is a sample.  One that is in two files is one. */
-static uint32_t processes_of(struct extprof_report *report)
+/* Those of which there is a sample.  One that is in two files, or in two modes, is one. */
+static uint32_t processes_of(struct extprof_report *const *reports, size_t report_count)
 {
 	const struct extprof_report_process *process;
 	size_t room = 0, count = 0;
 	uint32_t different = 0;
-	pid_t *pids;
+	struct known *all;
 
-	while (extprof_report_process(report, room))
-		room++;
-	pids = calloc(room + 1, sizeof(*pids));
-	for (size_t i = 0; pids && i < room && (process = extprof_report_process(report, i)); i++)
-		if (process->taken)
-			pids[count++] = process->pid;
+	for (size_t j = 0; j < report_count; j++)
+		for (size_t i = 0; extprof_report_process(reports[j], i); i++)
+			room++;
+	all = calloc(room + 1, sizeof(*all));
+	for (size_t j = 0; all && j < report_count; j++)
+		for (size_t i = 0; count < room && (process = extprof_report_process(reports[j], i)); i++)
+			if (process->taken)
+				all[count++] = (struct known){ process->pid, process->host };
 	if (count)
-		qsort(pids, count, sizeof(*pids), by_pid);
+		qsort(all, count, sizeof(*all), by_pid);
 	for (size_t i = 0; i < count; i++)
-		different += !i || pids[i] != pids[i - 1];
-	free(pids);
+		different += !i || by_pid(&all[i], &all[i - 1]);
+	free(all);
 	return different;
 }
 
@@ -238,7 +257,10 @@ int top_windows__show(struct top_windows *w, struct extprof_report *const *repor
 	int err = 0;
 
 	top_windows__reset(w);
-	w->processes = count ? processes_of(reports[0]) : 0;
+	w->processes = processes_of(reports, count);
+	w->without_cpu = true;
+	for (size_t j = 0; j < count; j++)
+		w->without_cpu &= !words__has("cpu,wall", extprof_report_facts(reports[j])->mode);
 	for (uint32_t i = 0; i < w->count && !err; i++)
 		for (size_t j = 0; j < count && !err; j++) {
 			struct top_mode *m = &w->modes[i];
@@ -258,6 +280,7 @@ int top_windows__take(struct top_windows *w, struct extprof_recording *r, struct
 	struct extprof_progress progress = { .size = sizeof(progress) };
 	uint64_t own = own_cpu(), now = clock__now();
 
+	w->last.time = w->last.cpu = 0;
 	for (uint32_t i = 0; i < w->count; i++) {
 		int err = take_mode(w, &w->modes[i], r, e);
 
@@ -336,7 +359,7 @@ void top_windows__head(const struct top_windows *w, uint32_t mode, bool all, str
 	uint32_t most = 0;
 
 	*h = (struct top_head){
-		.mode = m->name, .source = m->source, .unit = m->unit, .window = (double)s->time / 1e9,
+		.mode = m->name, .source = m->source, .unit = m->unit, .window = (double)(all || !m->time ? s->time : m->time) / 1e9,
 		.on_cpu = -1, .gvl = -1, .gc = -1, .own = -1, .idle = a->idle ? (double)a->idle / (double)a->amount : -1,
 		.left_out = a->left_out ? (double)a->left_out / (double)a->amount : -1, .below = name_of_below(m->name),
 		.states = m->model.states, .rests = m->all.idle > 0, .tells_made = m->model.tells_made, .samples = a->samples, .truncated = a->truncated, .lost = a->lost, .processes = w->processes,
@@ -348,7 +371,8 @@ void top_windows__head(const struct top_windows *w, uint32_t mode, bool all, str
 		h->why_lost = w->reasons[most];
 	if (!s->time || !s->passed)
 		return;
-	h->on_cpu = (double)s->cpu / (double)s->passed;
+	if (!w->without_cpu)
+		h->on_cpu = (double)s->cpu / (double)s->passed;
 	h->own = (double)s->own / (double)s->passed;
 	if (gvl)
 		h->gvl = (double)(all ? gvl->model.all_gvl : gvl->model.last_gvl) / (double)s->time;
@@ -383,7 +407,7 @@ void top_windows__more(const struct top_windows *w, const struct top_row *row, b
 	}
 	if (row->kind != EXTPROF_FRAME_PROCESS || !s->time || !s->passed)
 		return;
-	if (more->sums)
+	if (more->sums && !w->without_cpu)
 		more->cpu = (double)more->sums->cpu / (double)s->passed;
 	if (gvl) {
 		sums = sums_of(gvl, row, all);

@@ -7,6 +7,8 @@
 #include "library/recorded.h"
 #include "library/report.h"
 
+_Static_assert(EXTPROF_RECORDED_PAST == RECORDING_PAST, "they are the same");
+
 int extprof_recorded_reports(struct extprof_recorded *r, const struct extprof_recorded_options *options,
 			     struct extprof_report **reports, size_t room, size_t *count, struct extprof_error *error)
 {

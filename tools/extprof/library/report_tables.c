@@ -20,7 +20,7 @@ const struct extprof_report_process *extprof_report_process(struct extprof_repor
 		.cpu_time_sampled = a.cpu_taken * r->report.meta.cpu_period, .taken = a.taken, .whole = a.whole,
 		.truncated = accounting__truncated(&a), .lost = accounting__lost(&a),
 		.live_slots = row->heap.live, .slots = row->heap.slots, .heap_bytes = row->heap.page_bytes,
-		.resident = row->resident, .objects = row->heap.allocated,
+		.resident = row->resident, .objects = row->heap.allocated, .host = row->host ? row->host : "",
 	};
 	return &r->process;
 }
@@ -28,7 +28,7 @@ const struct extprof_report_process *extprof_report_process(struct extprof_repor
 static void set_thread(struct extprof_report_thread *to, const struct thread_account *a)
 {
 	*to = (struct extprof_report_thread){
-		.name = "", .tid = a->tid, .ruby = a->thread != 0, .life = a->until - a->first, .times = a->time,
+		.name = "", .host = "", .tid = a->tid, .ruby = a->thread != 0, .life = a->until - a->first, .times = a->time,
 		.counts = a->waits, .state_count = STATE_MAX, .threads = 1,
 	};
 }
@@ -48,6 +48,7 @@ const struct extprof_report_thread *extprof_report_thread(struct extprof_report 
 	r->thread.name = t->rows[i].name ? t->rows[i].name : "";
 	r->thread.ended = t->rows[i].ended;
 	r->thread.pid = t->rows[i].pid;
+	r->thread.host = t->rows[i].host ? t->rows[i].host : "";
 	r->thread.idle = report__thread_idle(&r->report, &t->rows[i]);
 	return &r->thread;
 }

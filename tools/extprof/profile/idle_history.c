@@ -46,7 +46,7 @@ static uint64_t thread_key(const struct idle *s, uint32_t node)
 		const struct frame *process = idle__frame(s, i);
 
 		if (process->kind == FRAME_PROCESS && process->pid)
-			return hash__mix((uint64_t)process->pid << 32 | f->tid) | 1;
+			return hash__mix(text_hash(process->key, 0) ^ ((uint64_t)process->pid << 32 | f->tid)) | 1;
 	}
 	return 0;
 }

@@ -43,6 +43,7 @@ struct process_row {
 	uint64_t cpu_taken;		/* of kernel.taken, by the timer */
 	uint32_t frame;			/* number of its group frame; 0 none yet */
 	struct heap_size heap;		/* as it was seen last; `slots` 0: it is not known */
+	const char *host;		/* of a time of recordings of several machines, else NULL; of whoever has the row */
 	uint64_t resident;		/* of a time of a recording: bytes of memory, as it was seen last; 0: it is not known */
 };
 

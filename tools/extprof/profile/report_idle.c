@@ -70,11 +70,12 @@ static int keep_group(struct report *r, const struct frame *f, struct frame *to)
 {
 	*to = (struct frame)FRAME_INIT(f->kind);
 	to->name = strings__intern(&r->strings, f->name);
+	to->key = strings__intern(&r->strings, f->key);
 	to->pid = f->pid;
 	to->tid = f->tid;
 	to->known = f->known;
 	to->role = f->role;
-	return to->name ? 0 : -ENOMEM;
+	return to->name && to->key ? 0 : -ENOMEM;
 }
 
 static int keep_groups(struct listing *l, uint32_t node, struct report_idle_thread *to)
@@ -154,6 +155,12 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+/* Threads of several processes can have one name. */
+static bool is_of(const struct frame *process, const struct thread_row *row)
+{
+	return (!row->pid || !process->pid || (uint32_t)row->pid == process->pid) && (!row->host || (process->key && !strcmp(row->host, process->key)));
+}
+
 uint64_t report__thread_idle(const struct report *r, const struct thread_row *row)
 {
 	uint64_t waited = row->account.until - row->account.first - row->account.time[STATE_RUNNING], idle = 0;
@@ -169,7 +176,8 @@ uint64_t report__thread_idle(const struct report *r, const struct thread_row *ro
 	}
 	/* Below several groups it is there several times. */
 	for (; row->name && low < r->idle.thread_count && !strcmp(r->idle.threads[low].name, row->name); low++)
-		idle += r->idle.threads[low].ns;
+		if (is_of(&r->idle.threads[low].process, row))
+			idle += r->idle.threads[low].ns;
 	return idle < waited ? idle : waited;
 }
 

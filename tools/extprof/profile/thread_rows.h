@@ -13,6 +13,7 @@ struct thread_row {
 	struct thread_account account;
 	char *name;		/* clean; NULL not known */
 	int pid;		/* of its process, as extprof's pid namespace has it; 0 not known, or of several */
+	const char *host;	/* as in struct process_row */
 	bool ended;
 	bool based;		/* what states::bases has of it is taken away */
 	bool old;		/* a later account of it takes its place */

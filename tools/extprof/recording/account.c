@@ -278,9 +278,22 @@ static int read_accounts(struct recording_reader *r, uint32_t mode, struct repor
 	return done(r, s, code, d);
 }
 
+/* How long it says that it lasted, with its pauses, ns: the last of its threads may have slept.  0: it has not ended. */
+static uint64_t own_length(struct recording_reader *r)
+{
+	const char *why;
+	double length;
+
+	if (!recording_reader__ended(r, &why))
+		return 0;
+	length = recording_reader__real(r, "mode.1.duration") + (double)(uint64_t)recording_reader__number(r, "mode.1.paused") / 1e9;
+	/* What no recording lasts is damaged. */
+	return length > 0 && length < 9e9 ? (uint64_t)(length * 1e9) : 0;
+}
+
 int recording_account__times(struct recording_reader *r, uint64_t *begin, uint64_t *end, struct diag *d)
 {
-	uint64_t began = recording_reader__begin(r), last = 0;
+	uint64_t began = recording_reader__begin(r), length = own_length(r), last = 0;
 	sqlite3_stmt *s;
 	int code;
 
@@ -290,9 +303,10 @@ int recording_account__times(struct recording_reader *r, uint64_t *begin, uint64
 		last = amount(s, 0);
 		code = SQLITE_OK;
 	}
-	/* Both are below 2^63. */
-	if (last > began)
-		*end += last - began;
+	/* All are below 2^63. */
+	if (last > began && last - began > length)
+		length = last - began;
+	*end += length;
 	return done(r, s, code, d);
 }
 

@@ -125,7 +125,7 @@ static int add_sums(struct recording_profile *p, const struct input *in)
 			err = -ETIME;
 		else
 			err = p->compares ? add_to_both(p, in, s, n) :
-			      tree__add_samples(&p->tree, p->path, n, s->samples, &s->weight, s->squares);
+			      tree__add_samples(s->past ? &p->past : &p->tree, p->path, n, s->samples, &s->weight, s->squares);
 	}
 	p->sum_count = 0;
 	map64__clear(&p->sum_map);
@@ -135,7 +135,7 @@ static int add_sums(struct recording_profile *p, const struct input *in)
 static bool is_same(const struct sum *a, const struct sum *b)
 {
 	return a->thread == b->thread && a->stack == b->stack && a->labels == b->labels && a->mode == b->mode &&
-	       a->has_trace == b->has_trace && !memcmp(a->traced, b->traced, sizeof(a->traced));
+	       a->past == b->past && a->has_trace == b->has_trace && !memcmp(a->traced, b->traced, sizeof(a->traced));
 }
 
 /* The frame that shows the trace, or the span, as a label.  0: the sample has none. */
@@ -154,11 +154,12 @@ static uint32_t frame_of_trace(struct recording_profile *p, const struct trace_c
 	return frame ? frame : p->no_label[label][KNOWN_CROWDED];
 }
 
-uint32_t recording_profile__sum(struct recording_profile *p, const struct input *in, const struct recording_sample *s, bool *is_new)
+uint32_t recording_profile__sum(struct recording_profile *p, const struct input *in, const struct recording_sample *s, bool past,
+				bool *is_new)
 {
 	struct sum sum = {
 		.thread = s->thread, .stack = s->stack, .labels = s->labels, .mode = (uint32_t)in->number_of[s->mode],
-		.has_trace = trace__is_set(&s->context),
+		.past = past, .has_trace = trace__is_set(&s->context),
 	};
 	uint64_t hash = hash__mix((uint64_t)sum.thread << 32 | sum.stack);
 	uint32_t number;
@@ -166,7 +167,7 @@ uint32_t recording_profile__sum(struct recording_profile *p, const struct input 
 	*is_new = false;
 	for (int part = 0; part < TRACE_PARTS; part++)
 		sum.traced[part] = frame_of_trace(p, &s->context, part);
-	hash = hash__mix(hash ^ (uint64_t)sum.labels << 9 ^ (uint64_t)sum.has_trace << 8 ^ sum.mode);
+	hash = hash__mix(hash ^ (uint64_t)sum.labels << 10 ^ (uint64_t)past << 9 ^ (uint64_t)sum.has_trace << 8 ^ sum.mode);
 	if (sum.traced[TRACE_ID] || sum.traced[TRACE_SPAN])
 		hash = hash__mix(hash ^ (uint64_t)sum.traced[TRACE_ID] << 32 ^ sum.traced[TRACE_SPAN]);
 	while ((number = map64__get(&p->sum_map, hash)) != MAP64_NONE && !is_same(&p->sums[number], &sum))
@@ -180,7 +181,7 @@ uint32_t recording_profile__sum(struct recording_profile *p, const struct input 
 	return p->sum_count++;
 }
 
-static int add_sample(struct recording_profile *p, const struct input *in, const struct recording_sample *s)
+static int add_sample(struct recording_profile *p, const struct input *in, const struct recording_sample *s, bool past)
 {
 	const struct weight all = { .value = p->all.value + s->value, .count = p->all.count + s->count };
 	double amount = (double)(p->compares && !p->by_value ? s->count : s->value);
@@ -190,10 +191,10 @@ static int add_sample(struct recording_profile *p, const struct input *in, const
 
 	if (s->value > INT64_MAX || s->count > INT64_MAX || all.value > INT64_MAX || all.count > INT64_MAX)
 		return -EOVERFLOW;
-	number = recording_profile__sum(p, in, s, &is_new);
+	number = recording_profile__sum(p, in, s, past, &is_new);
 	if (number == MAP64_NONE) {
 		if (p->sum_count == SUMS_MAX)
-			return (err = add_sums(p, in)) ? err : add_sample(p, in, s);
+			return (err = add_sums(p, in)) ? err : add_sample(p, in, s, past);
 		return -ENOMEM;
 	}
 	p->all = all;
@@ -222,6 +223,17 @@ static const struct mode *mode_of(const struct recording_profile *p, const struc
 	return in->number_of[s->mode] < 0 ? NULL : p->modes[in->number_of[s->mode]];
 }
 
+/* What it was before the time: it tells which waits are a rest. */
+static int add_past(struct recording_profile *p, const struct input *in, uint64_t begin, const struct recording_sample *s)
+{
+	struct recording_sample part = *s;
+	const struct mode *mode = mode_of(p, in, s);
+
+	if (in->past >= in->since || !mode || !idle__concerns(mode) || !recording_window__cut(in->past, in->since, begin, &part))
+		return 0;
+	return add_sample(p, in, &part, true);
+}
+
 static int take(void *context, const struct recording_sample *samples, uint32_t count)
 {
 	struct taking *to = context;
@@ -241,9 +253,12 @@ static int take(void *context, const struct recording_sample *samples, uint32_t 
 		if (!recording_profile__wants(to->p, in, s))
 			continue;
 		if (to->p->filter.cuts) {
+			err = add_past(to->p, in, begin, s);
+			if (err)
+				return err;
 			part = *s;
 			s = &part;
-			if (!recording_window__cut(in, begin, &part))
+			if (!recording_window__cut(in->since, in->until, begin, &part))
 				continue;
 			err = recording_window__add(to->p, in, s);
 			if (err)
@@ -251,7 +266,7 @@ static int take(void *context, const struct recording_sample *samples, uint32_t 
 		}
 		in->rows[in->number_of[s->mode]]++;
 		in->seen[in->tables->threads[s->thread].process] = true;
-		err = add_sample(to->p, in, s);
+		err = add_sample(to->p, in, s, false);
 		if (err)
 			return err;
 	}
@@ -298,12 +313,62 @@ static int say_several(struct recording_profile *p, struct diag *d)
 	return err;
 }
 
-/* The modes of the first recording, of those that are wanted. */
+/* While the modes of several recordings are chosen. */
+struct more_modes {
+	struct recording_profile *p;
+	const char *names;		/* NULL: all are wanted */
+	const struct mode *const *wanted, **had;
+	uint32_t count, *found, *had_count;
+};
+
+static int take_mode(void *context, sqlite3_stmt *s)
+{
+	const char *name = (const char *)sqlite3_column_text(s, 0), *source = (const char *)sqlite3_column_text(s, 1);
+	const struct mode_row row = { .name = name ? name : "", .source = source ? source : "" };
+	struct more_modes *m = context;
+	const struct mode *mode = find_mode(&row);
+	bool is_wanted = !m->names;
+
+	for (uint32_t i = 0; i < *m->had_count && mode; i++)
+		if (!strcmp(m->had[i]->name, mode->name))
+			mode = NULL;
+	if (!mode || *m->had_count == BLOCK_MODES || m->p->mode_count == MODES_MAX)
+		return 0;
+	m->had[(*m->had_count)++] = mode;
+	for (uint32_t i = 0; i < m->count; i++)
+		if (!strcmp(m->wanted[i]->name, mode->name)) {
+			is_wanted = true;
+			++*m->found;
+		}
+	if (is_wanted)
+		m->p->modes[m->p->mode_count++] = mode;
+	return 0;
+}
+
+/* One time can be in recordings of different modes. */
+static int add_modes_of(struct more_modes *m, struct input *in, struct diag *d)
+{
+	bool woken = !recording_reader__awake(in->reader);
+	int err = woken ? recording_reader__wake(in->reader, d) : 0;
+
+	if (err)
+		return err;
+	err = recording_pieces__find_end(in, d);
+	if (!err && !in->outside)
+		err = recording_profile__rows_of(in, 0, BLOCK_MODES, "SELECT name, source FROM modes WHERE id BETWEEN ? AND ? ORDER BY id",
+						 take_mode, m, d);
+	if (woken)
+		recording_reader__sleep(in->reader);
+	return err;
+}
+
+/* The modes of the first recording, of those that are wanted; of a filter that cuts also those of others. */
 static int choose_modes(struct recording_profile *p, const char *names, struct diag *d)
 {
 	const struct recording_tables *t = p->inputs[0].tables;
 	const struct mode *wanted[MODES_MAX], *had[BLOCK_MODES];
 	uint32_t count = 0, found = 0, had_count = 0;
+	int err;
 
 	if (names && modes__parse(names, wanted, &count))
 		return diag__set(d, DIAG_USAGE, EINVAL, "\"%s\" is no list of different modes", names);
@@ -328,6 +393,13 @@ static int choose_modes(struct recording_profile *p, const char *names, struct d
 			}
 		if (is_wanted)
 			p->modes[p->mode_count++] = mode;
+	}
+	if (p->filter.cuts) {
+		struct more_modes more = { .p = p, .names = names, .wanted = wanted, .count = count, .found = &found, .had = had, .had_count = &had_count };
+
+		for (uint32_t i = 1; i < p->count; i++)
+			if ((err = add_modes_of(&more, &p->inputs[i], d)))
+				return recording_profile__failed_in(p, &p->inputs[i], err, d);
 	}
 	if (found < count || !p->mode_count)
 		return say_modes(had, had_count, names ? names : "", d);
@@ -359,9 +431,14 @@ static int find_modes(const struct recording_profile *p, struct input *in, struc
 		const char *mode = p->modes[number]->name;
 		uint32_t id = id_of(in, mode);
 
+		in->ids[number] = 0;
+		if (!id && p->filter.cuts)
+			continue;
 		if (!id)
 			return diag__set(d, DIAG_USAGE, EINVAL, "%s has no mode %s, and %s has: choose modes that all have with "
 					 "--mode", name, mode, first);
+		if (in->outside && find_mode(&in->tables->modes[id]) != p->modes[number])
+			continue;
 		if (find_mode(&in->tables->modes[id]) != p->modes[number])
 			return diag__set(d, DIAG_USAGE, EINVAL, "mode %s does not count the same in %s as in %s", mode, name,
 					 first);
@@ -414,11 +491,15 @@ static int check_rates(struct recording_profile *p, const struct input *in, stru
 	bool ended = recording_reader__ended(in->reader, &why) && recording_reader__ended(first->reader, &why);
 
 	for (uint32_t i = 0; i < p->mode_count; i++) {
-		uint64_t a, b = recording_profile__period(p, in, i, ended);
+		uint64_t a, b;
 
-		if (in == first)
+		if (!in->ids[i])
+			continue;
+		b = recording_profile__period(p, in, i, ended);
+		if (in == first || !p->rated[i])
 			for (int j = 0; j < 2; j++)
 				p->periods[i][j] = recording_profile__period(p, in, i, j);
+		p->rated[i] = true;
 		a = p->periods[i][ended];
 
 		if (a == b)
@@ -585,7 +666,7 @@ static int make_room(struct recording_profile *p, struct diag *d)
 	p->path = malloc(room * (p->native_lines.inlined ? NATIVE_LINES_DEPTH : 1) * sizeof(*p->path));
 	p->sums = malloc(SUMS_MAX * sizeof(*p->sums));
 	return p->path && p->sums && !frame_table__init(&p->frames) && !tree__init(&p->tree) &&
-	       (!p->compares || !tree__init(&p->after)) ? 0 : recording_profile__no_memory(d);
+	       (!p->compares || !tree__init(&p->after)) && (!p->filter.cuts || !tree__init(&p->past)) ? 0 : recording_profile__no_memory(d);
 }
 
 int recording_profile__failed_in(const struct recording_profile *p, const struct input *in, int err, struct diag *d)
@@ -616,7 +697,9 @@ static void place_recordings(struct recording_profile *p)
 		in->later = in->wall - p->inputs[p->first[in->is_after]].wall;
 		recording_span__times(in->is_after ? &p->filter.second : &p->filter.span, in->begin, in->wall, in->later, &in->since,
 				      &in->until);
+		in->past = in->since > RECORDING_PAST ? in->since - RECORDING_PAST : 0;
 	}
+	p->several_hosts = p->filter.cuts && has_several_hosts(p);
 }
 
 int recording_profile__metric(const struct mode *m, const char *metric, bool *by_value, struct diag *d)
@@ -654,9 +737,10 @@ static int check(struct recording_profile *p, struct input *in, bool all_modes, 
 {
 	int err = find_modes(p, in, d);
 
-	if (!err && !p->compares && all_modes)
+	if (!err && !p->compares && !p->filter.cuts && all_modes)
 		err = find_other_modes(p, in, d);
-	return err ? err : check_rates(p, in, d);
+	/* What was before is counted in time. */
+	return err || in->outside ? err : check_rates(p, in, d);
 }
 
 /* By their clock on the wall, by which recordings are put in order. */
@@ -682,7 +766,7 @@ static int add_samples(struct recording_profile *p, struct input *in, struct dia
 		err = recording_window__begin(p, in, d);
 	/* What is cut can end later. */
 	if (!err)
-		err = recording_reader__samples(in->reader, in->tables, in->since, p->filter.cuts ? UINT64_MAX : in->until, take, &to, d);
+		err = recording_reader__samples(in->reader, in->tables, p->filter.cuts ? in->past : in->since, p->filter.cuts ? UINT64_MAX : in->until, take, &to, d);
 	take_version(in);
 	free(in->seen);
 	in->seen = NULL;
@@ -699,6 +783,8 @@ static int add_recording(struct recording_profile *p, struct input *in, const st
 {
 	int err = recording_profile__enter(p, in, d);
 
+	if (!err && p->filter.cuts)
+		err = recording_pieces__find_end(in, d);
 	if (!err && in == p->inputs)
 		err = choose(p, filter, metric, d);
 	if (!err)
@@ -709,6 +795,8 @@ static int add_recording(struct recording_profile *p, struct input *in, const st
 	}
 	if (!err)
 		err = add_samples(p, in, d);
+	if (!err && p->filter.cuts)
+		err = recording_pieces__add(p, in, d);
 	if (!err && !p->keeps)
 		err = recording_profile__account(p, in, d);
 	if (!p->keeps)
@@ -798,6 +886,8 @@ void recording_profile__destroy(struct recording_profile *p)
 	frame_table__free(&p->frames);
 	tree__free(&p->tree);
 	tree__free(&p->after);
+	tree__free(&p->past);
+	free(p->pieces);
 	free(p->sums);
 	map64__free(&p->sum_map);
 	owner_dirs__free(&p->cwds);

@@ -3,6 +3,7 @@
 #ifndef EXTPROF_RECORDING_PROFILE_H
 #define EXTPROF_RECORDING_PROFILE_H
 
+#include "profile/idle_history.h"
 #include "profile/owner_dirs.h"
 #include "profile/report.h"
 #include "profile/transform.h"
@@ -16,6 +17,8 @@
 #define RECORDINGS_MAX 10000
 /* Of more than so many, the rows of processes and threads that go on from one to the next are one. */
 #define RECORDINGS_ROWS_MAX 64
+/* A time of a recording is judged with what was before, for so long, ns: as much as extprof top keeps at most. */
+#define RECORDING_PAST (2 * IDLE_HISTORY_SPAN)
 
 struct recording_profile;
 

@@ -116,6 +116,9 @@ static int make_frames(struct recording_profile *p, struct input *in, struct dia
 		}
 		if (path && f.path == path)
 			f.path = shown;
+		/* Its threads are others, too. */
+		if (f.kind == FRAME_PROCESS && p->several_hosts)
+			f.key = recording_reader__host(in->reader);
 		in->numbers[id] = p->keeps ? new_number(p, &f) : number_of(p, &f);
 		if (!in->numbers[id])
 			return recording_profile__no_memory(d);

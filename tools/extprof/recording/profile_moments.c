@@ -41,11 +41,11 @@ static const struct sum *sum_of(struct placing *w, const struct recording_sample
 	uint32_t number;
 	bool is_new;
 
-	number = recording_profile__sum(p, w->in, s, &is_new);
+	number = recording_profile__sum(p, w->in, s, false, &is_new);
 	if (number == MAP64_NONE && p->sum_count == SUMS_MAX) {
 		p->sum_count = 0;
 		map64__clear(&p->sum_map);
-		number = recording_profile__sum(p, w->in, s, &is_new);
+		number = recording_profile__sum(p, w->in, s, false, &is_new);
 	}
 	if (number == MAP64_NONE) {
 		*err = -ENOMEM;

@@ -18,6 +18,7 @@
 
 struct sum {
 	uint32_t thread, stack, labels, mode;
+	bool past;		/* of the time before that of a filter that cuts */
 	bool has_trace;
 	uint32_t traced[TRACE_PARTS];	/* frames of the trace and the span, if they are labels that are shown; 0 none */
 	uint32_t samples;
@@ -58,6 +59,13 @@ struct window {
 	int cpu_mode;				/* number of the mode that tells what ran; -1 none does */
 };
 
+/* A time in which something was recorded. */
+struct piece {
+	uint64_t from, until;	/* ns since 1970 */
+	uint32_t modes;		/* a bit of each */
+	bool past;		/* as in struct sum */
+};
+
 /* One recording. */
 struct input {
 	struct recording_reader *reader;
@@ -68,10 +76,14 @@ struct input {
 	struct requests requests;	/* those of which samples are asked for, if it was */
 	uint64_t begin, since, until;	/* CLOCK_MONOTONIC, ns */
 	uint64_t wall;			/* its begin, ns since 1970 */
+	/* Of a filter that cuts, CLOCK_MONOTONIC, ns. */
+	uint64_t past;			/* what is from then on until `since` tells who rests */
+	uint64_t end;			/* of the recording */
+	bool outside;			/* it has nothing of the time */
 	uint64_t later;			/* ns: so much later it began than the first one of its side, by the clocks on the wall */
 	uint32_t frames[INPUT_LABELS];	/* those of its name and its host, if they are groups; 0: they are not */
 	int32_t number_of[BLOCK_MODES];	/* by id: in recording_profile::modes; -1 none */
-	uint32_t ids[MODES_MAX];	/* by number */
+	uint32_t ids[MODES_MAX];	/* by number; 0: it has not that mode */
 	uint32_t *numbers;		/* by id of the frame */
 	uint64_t rows[MODES_MAX];	/* samples of each mode */
 	struct thread_place {
@@ -94,6 +106,7 @@ struct recording_profile {
 	const char *keys[GROUP_LABELS_MAX];	/* labels of `show` that no sample had so far; NULL: one had it */
 	struct text known_keys;		/* some that the first one has, for a message */
 	uint64_t periods[MODES_MAX][2];	/* of the first one of a side, see check_rates() */
+	bool rated[MODES_MAX];		/* they are known */
 	const struct input *other_rate[MODES_MAX];	/* one of another rate than the first one; NULL: all have its rate */
 	/* The only process so far, as it was last seen. */
 	bool has_one;
@@ -131,6 +144,12 @@ struct recording_profile {
 	struct native_lines native_lines;
 	uint32_t frame_base;		/* numbers of codes that are in use */
 	struct tree tree, after;
+	/* Of a filter that cuts: what was before, and when something was recorded. */
+	struct tree past;
+	struct piece *pieces;
+	uint32_t piece_count;
+	size_t piece_room;
+	bool several_hosts;		/* processes are told apart by them */
 	uint32_t *path;			/* of a stack, with all before it */
 	struct sum *sums;
 	uint32_t sum_count;
@@ -158,7 +177,8 @@ int recording_profile__account(struct recording_profile *p, struct input *in, st
 bool recording_profile__wants(struct recording_profile *p, struct input *in, const struct recording_sample *s);
 /* The number of the sum that the sample is of; *is_new: it has been added.  MAP64_NONE: out of memory, or p->sums is full,
  * which the caller empties. */
-uint32_t recording_profile__sum(struct recording_profile *p, const struct input *in, const struct recording_sample *s, bool *is_new);
+uint32_t recording_profile__sum(struct recording_profile *p, const struct input *in, const struct recording_sample *s, bool past,
+				bool *is_new);
 /* The path of a sum in the tree is put into p->path; returns its length. */
 uint32_t recording_profile__path(struct recording_profile *p, const struct input *in, const struct sum *s);
 /*
@@ -170,13 +190,20 @@ uint64_t recording_profile__begin(struct sample_times *times, const struct input
 /* For a filter that cuts.  0 or negative errno with *d. */
 int recording_window__begin(const struct recording_profile *p, struct input *in, struct diag *d);
 /* Leave of a sample, which began then, what is in the time; false: nothing is. */
-bool recording_window__cut(const struct input *in, uint64_t begin, struct recording_sample *s);
+bool recording_window__cut(uint64_t since, uint64_t until, uint64_t begin, struct recording_sample *s);
 /* Add what was left to the accounts.  0 or -ENOMEM. */
 int recording_window__add(struct recording_profile *p, struct input *in, const struct recording_sample *s);
 /* The account of a report, which is that of all of the recording, becomes that of the time.  0 or negative errno with *d. */
 int recording_window__account(const struct recording_profile *p, const struct input *in, uint32_t mode, struct report *report,
 			      struct diag *d);
 void recording_window__free(struct window *w);
+/* When the recording ends, and whether it has any of the time.  0 or negative errno with *d. */
+int recording_pieces__find_end(struct input *in, struct diag *d);
+/* After its samples have been read: of which times it is.  0 or negative errno with *d. */
+int recording_pieces__add(struct recording_profile *p, const struct input *in, struct diag *d);
+/* ns of the time of the filter, or of the past, in which one of the modes (a bit of each) was recorded.  Two recordings of
+ * one time are one time.  UINT64_MAX: out of memory. */
+uint64_t recording_pieces__sum(const struct recording_profile *p, uint32_t of, bool past);
 /* After the begin of the timelines, ns. */
 uint64_t recording_profile__time(const struct input *in, uint64_t time);
 /* Call `take` for each row of a statement with two parameters: from when to when.  0; negative errno with *d, or what `take`

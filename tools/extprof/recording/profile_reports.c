@@ -100,6 +100,48 @@ static int read_account(const struct recording_profile *p, const struct input *i
 	return err;
 }
 
+/* Processes of several machines can have one number.  0 or -ENOMEM. */
+static int set_hosts(struct recording_profile *p, const struct input *in, struct report *part)
+{
+	const char *host = p->several_hosts ? strings__intern(&p->frames.strings, recording_reader__host(in->reader)) : "";
+
+	for (uint32_t i = 0; host && i < part->processes.count; i++)
+		part->processes.rows[i].host = host;
+	for (uint32_t i = 0; host && part->threads && i < part->threads->count; i++)
+		part->threads->rows[i].host = host;
+	return host ? 0 : -ENOMEM;
+}
+
+/* Their texts become the report's.  0 or -ENOMEM. */
+static int keep_hosts(struct report *report)
+{
+	const char *from = NULL, *to = NULL;
+
+	for (uint32_t i = 0; i < report->processes.count; i++) {
+		struct process_row *row = &report->processes.rows[i];
+
+		if (row->host && row->host != from) {
+			from = row->host;
+			to = strings__intern(&report->strings, from);
+			if (!to)
+				return -ENOMEM;
+		}
+		row->host = row->host ? to : NULL;
+	}
+	for (uint32_t i = 0; report->threads && i < report->threads->count; i++) {
+		struct thread_row *row = &report->threads->rows[i];
+
+		if (row->host && row->host != from) {
+			from = row->host;
+			to = strings__intern(&report->strings, from);
+			if (!to)
+				return -ENOMEM;
+		}
+		row->host = row->host ? to : NULL;
+	}
+	return 0;
+}
+
 int recording_profile__account(struct recording_profile *p, struct input *in, struct diag *d)
 {
 	const struct input *first = &p->inputs[p->first[in->is_after]];
@@ -113,8 +155,12 @@ int recording_profile__account(struct recording_profile *p, struct input *in, st
 		uint32_t account = p->compares ? in->is_after : mode;
 		struct report part = { 0 };
 
+		if (p->filter.cuts && (in->outside || !in->ids[mode]))
+			continue;
 		of.maps = p->count > RECORDINGS_ROWS_MAX ? &p->maps[account] : NULL;
 		err = read_account(p, in, mode, &part, d);
+		if (!err && set_hosts(p, in, &part))
+			err = recording_profile__no_memory(d);
 		if (!err)
 			err = together__add(&p->accounts[account], &part, &of, d);
 		report__free(&part);
@@ -158,9 +204,21 @@ static void move_account(const struct recording_profile *p, struct report *accou
 	together__move(report, account);
 }
 
-static void give_account(struct recording_profile *p, uint32_t mode, struct report *report)
+/* Of recordings of one time it is that time. */
+static int set_common_duration(const struct recording_profile *p, uint32_t mode, struct report *report)
+{
+	uint64_t ns = recording_pieces__sum(p, 1u << mode, false);
+
+	report->meta.duration = (double)ns / 1e9;
+	return ns == UINT64_MAX ? -ENOMEM : 0;
+}
+
+/* 0 or -ENOMEM. */
+static int give_account(struct recording_profile *p, uint32_t mode, struct report *report)
 {
 	move_account(p, &p->accounts[mode], report);
+	if (p->filter.cuts && (keep_hosts(report) || set_common_duration(p, mode, report)))
+		return -ENOMEM;
 	/* There is not one. */
 	report->meta.rates_differ = p->other_rate[mode] != NULL;
 	if (report->meta.rates_differ)
@@ -170,6 +228,7 @@ static void give_account(struct recording_profile *p, uint32_t mode, struct repo
 	for (uint32_t i = 0; i < p->mode_count; i++)
 		if (p->other_rate[i])
 			report->meta.cpu_period = 0;
+	return 0;
 }
 
 /* The longest of the recordings of a side, ns.  What is not compared is all of one side. */
@@ -187,6 +246,22 @@ static uint64_t window_of(const struct recording_profile *p, bool is_after)
 	return longest;
 }
 
+/* What threads did before the time, for a profile of a time.  The caller frees it. */
+static int find_past(const struct recording_profile *p, uint32_t mode, struct idle_history *history, struct report_view *view)
+{
+	struct idle past = { .tree = &p->past, .frames = &p->frames, .mode_frame = p->mode_frames[mode] };
+
+	view->window = recording_pieces__sum(p, 1u << mode, false);
+	past.window = recording_pieces__sum(p, 1u << mode, true);
+	view->idle_apart = true;
+	if (view->window == UINT64_MAX || past.window == UINT64_MAX)
+		return -ENOMEM;
+	if (view->shows_idle || !past.window || !idle__concerns(p->modes[mode]))
+		return 0;
+	view->idle_history = history;
+	return idle_history__add(history, &past);
+}
+
 static int make_report(struct recording_profile *p, uint32_t mode, const struct groups *show,
 		       const struct recording_request *request, struct report *report, struct diag *d)
 {
@@ -195,7 +270,9 @@ static int make_report(struct recording_profile *p, uint32_t mode, const struct 
 		.by_value = request->unit ? request->unit->unit != UNIT_COUNT : request->by_value || !p->modes[mode]->by_count,
 		.divisor = request->unit ? request->unit->divisor : 0,
 	};
+	struct idle_history history = { .list = NULL };
 	struct owner_rules rules;
+	int err;
 
 	owner_dirs__rules(request->apps, &p->cwds, &rules);
 	view.rules = &rules;
@@ -217,12 +294,19 @@ static int make_report(struct recording_profile *p, uint32_t mode, const struct 
 		view.by_value = true;
 	if (p->other_rate[mode] && !view.by_value)
 		return recording_profile__rates_differ(p, mode, d);
-	if (report__build(report, &p->tree, &p->frames, show, p->lines && request->detail < REPORT_BY_LINE ? REPORT_BY_LINE : request->detail, &view))
+	err = p->filter.cuts ? find_past(p, mode, &history, &view) : 0;
+	if (!err)
+		err = report__build(report, &p->tree, &p->frames, show,
+				    p->lines && request->detail < REPORT_BY_LINE ? REPORT_BY_LINE : request->detail, &view);
+	idle_history__free(&history);
+	if (err)
 		return recording_profile__no_memory(d);
 	if (p->keeps)
 		return read_account(p, &p->inputs[0], mode, report, d);
-	give_account(p, mode, report);
-	return 0;
+	if (!give_account(p, mode, report))
+		return 0;
+	report__free(report);
+	return recording_profile__no_memory(d);
 }
 
 /* What is said of lines of native code, of all modes together. */

@@ -25,7 +25,7 @@ int recording_window__begin(const struct recording_profile *p, struct input *in,
 	w->process_count = in->tables->process_count;
 	w->cpu_mode = -1;
 	for (uint32_t i = 0; i < p->mode_count; i++)
-		if (p->modes[i] == &mode_cpu || (p->modes[i] == &mode_wall && w->cpu_mode < 0))
+		if (in->ids[i] && (p->modes[i] == &mode_cpu || (p->modes[i] == &mode_wall && w->cpu_mode < 0)))
 			w->cpu_mode = (int)i;
 	return 0;
 }
@@ -38,14 +38,14 @@ void recording_window__free(struct window *w)
 	memset(w, 0, sizeof(*w));
 }
 
-bool recording_window__cut(const struct input *in, uint64_t begin, struct recording_sample *s)
+bool recording_window__cut(uint64_t since, uint64_t until, uint64_t begin, struct recording_sample *s)
 {
 	uint64_t end;
 
 	if (begin >= s->time)
-		return s->time >= in->since && s->time < in->until;
-	end = begin + s->value < in->until ? begin + s->value : in->until;
-	begin = begin > in->since ? begin : in->since;
+		return s->time >= since && s->time < until;
+	end = begin + s->value < until ? begin + s->value : until;
+	begin = begin > since ? begin : since;
 	if (end <= begin)
 		return false;
 	s->value = end - begin;
