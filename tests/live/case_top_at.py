@@ -224,7 +224,7 @@ def processes(ctx):
     return "RSS %s; CPU %s" % (" ".join(told), ", ".join(seen.values()))
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def what_there_is(ctx):
     """A time at which nothing was recorded: it says what there is.  Times are said in several ways, of a folder and of a file."""
     ruby = ctx.ruby(ctx.write("at_phases.rb", PHASES))
@@ -280,7 +280,7 @@ def what_there_is(ctx):
     return none.err.strip()[-120:]
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def steps_in_time(ctx):
     """On a screen: back and forth by the interval, over a time without a recording, at both ends; other intervals and views."""
     ruby, s = ctx.ruby(ctx.write("at_phases.rb", PHASES)), case_top.Screen(ctx)
