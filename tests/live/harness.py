@@ -341,7 +341,8 @@ def until(reached, otherwise, timeout=15):
     timeout *= PATIENCE
     end = time.monotonic() + timeout
     while not reached():
-        check(time.monotonic() < end, "after %d s %s", timeout, otherwise)
+        if time.monotonic() >= end:
+            raise Failed("after %d s %s" % (timeout, otherwise() if callable(otherwise) else otherwise))
         time.sleep(0.005)
 
 
