@@ -240,14 +240,6 @@ static int done(struct recording_reader *r, sqlite3_stmt *s, int code, struct di
 	return err;
 }
 
-/* An amount in a column of a row.  A negative number, which extprof never writes, becomes 0. */
-static uint64_t amount(sqlite3_stmt *s, int column)
-{
-	int64_t number = sqlite3_column_int64(s, column);
-
-	return number < 0 ? 0 : (uint64_t)number;
-}
-
 static int read_accounts(struct recording_reader *r, uint32_t mode, struct report *report, struct diag *d)
 {
 	struct processes *p = &report->processes;
@@ -259,18 +251,18 @@ static int read_accounts(struct recording_reader *r, uint32_t mode, struct repor
 		return no_memory(d);
 	s = prepare(r, "SELECT process, mode, reason, samples FROM accounts", &code);
 	while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
-		uint64_t process = amount(s, 0), number = amount(s, 1);
+		uint64_t process = row__amount(s, 0), number = row__amount(s, 1);
 		const char *reason = (const char *)sqlite3_column_text(s, 2);
 
 		code = SQLITE_OK;
 		if (!reason || process > p->count)
 			continue;
 		if (!process && number == mode)
-			take_reason(&report->meta.accounting, NULL, reason, amount(s, 3));
+			take_reason(&report->meta.accounting, NULL, reason, row__amount(s, 3));
 		else if (!process && !number)
-			take_reason(&report->meta.all_modes, NULL, reason, amount(s, 3));
+			take_reason(&report->meta.all_modes, NULL, reason, row__amount(s, 3));
 		else if (process && !number)
-			take_reason(&of[process], &p->rows[process - 1].kernel, reason, amount(s, 3));
+			take_reason(&of[process], &p->rows[process - 1].kernel, reason, row__amount(s, 3));
 	}
 	for (uint32_t i = 0; i < p->count; i++)
 		give_account(&p->rows[i], &of[i + 1]);
@@ -300,7 +292,7 @@ int recording_account__times(struct recording_reader *r, uint64_t *begin, uint64
 	*begin = *end = recording_reader__wall(r);
 	s = prepare(r, "SELECT max(last_ns) FROM blocks", &code);
 	while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
-		last = amount(s, 0);
+		last = row__amount(s, 0);
 		code = SQLITE_OK;
 	}
 	/* All are below 2^63. */
@@ -319,7 +311,7 @@ int recording_account__paused(struct recording_reader *r, uint64_t from, uint64_
 	s = prepare(r, "SELECT time_ns, number FROM events WHERE kind=(SELECT id FROM strings WHERE text='" RECORDING_PAUSED "')",
 		    &code);
 	while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
-		uint64_t begin = amount(s, 0), end = begin + amount(s, 1);
+		uint64_t begin = row__amount(s, 0), end = begin + row__amount(s, 1);
 
 		code = SQLITE_OK;
 		begin = begin < from ? from : begin;
@@ -435,7 +427,7 @@ static int read_threads(struct recording_reader *r, struct report *report, struc
 	rows->lost = (uint64_t)recording_reader__number(r, "threads_lost");
 	s = prepare(r, "SELECT count(*) FROM thread_accounts", &code);
 	if (code == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW)
-		rows->room = amount(s, 0);
+		rows->room = row__amount(s, 0);
 	sqlite3_finalize(s);
 	if (rows->room > RECORDING_THREADS_MAX)
 		return damaged(d, "it has too many threads");
@@ -446,7 +438,7 @@ static int read_threads(struct recording_reader *r, struct report *report, struc
 		    "involuntary, threads, state, ns, waits FROM thread_accounts a LEFT JOIN strings n ON n.id=a.name "
 		    "LEFT JOIN strings c ON c.id=comm LEFT JOIN thread_states ON account=a.id ORDER BY a.id", &code);
 	while (!err && code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
-		uint64_t state = amount(s, 12);
+		uint64_t state = row__amount(s, 12);
 
 		code = SQLITE_OK;
 		if (sqlite3_column_int64(s, 0) != last) {
@@ -455,22 +447,22 @@ static int read_threads(struct recording_reader *r, struct report *report, struc
 			struct thread_row *row = NULL;
 
 			last = sqlite3_column_int64(s, 0);
-			rows->other_count += (uint32_t)amount(s, 11);
-			if (!amount(s, 11) && !(row = add_thread(rows)))
+			rows->other_count += (uint32_t)row__amount(s, 11);
+			if (!row__amount(s, 11) && !(row = add_thread(rows)))
 				break;
 			account = row ? &row->account : &rows->others;
-			account->process = (uint32_t)amount(s, 1);
-			account->tid = (uint32_t)amount(s, 2);
-			account->thread = amount(s, 3);
-			account->first = amount(s, 6);
-			account->until = amount(s, 7);
-			account->voluntary = amount(s, 9);
-			account->involuntary = amount(s, 10);
+			account->process = (uint32_t)row__amount(s, 1);
+			account->tid = (uint32_t)row__amount(s, 2);
+			account->thread = row__amount(s, 3);
+			account->first = row__amount(s, 6);
+			account->until = row__amount(s, 7);
+			account->voluntary = row__amount(s, 9);
+			account->involuntary = row__amount(s, 10);
 			snprintf(account->comm, sizeof(account->comm), "%s", comm ? comm : "");
 			if (row) {
 				struct text clean = { 0 };
 
-				row->ended = amount(s, 8);
+				row->ended = row__amount(s, 8);
 				if (name)
 					text__add_clean(&clean, name, strlen(name), RECORDING_TEXT_MAX);
 				row->name = clean.data;
@@ -482,8 +474,8 @@ static int read_threads(struct recording_reader *r, struct report *report, struc
 		/* An id of -1 is none of ours. */
 		if (!account || sqlite3_column_type(s, 12) == SQLITE_NULL || state >= STATE_ROOM)
 			continue;
-		account->time[state] = amount(s, 13);
-		account->waits[state] = amount(s, 14);
+		account->time[state] = row__amount(s, 13);
+		account->waits[state] = row__amount(s, 14);
 	}
 	if (err) {
 		sqlite3_finalize(s);
@@ -509,11 +501,11 @@ static int read_pauses(struct recording_reader *r, const struct recording_tables
 		sqlite3_bind_int64(s, 2, until > INT64_MAX ? INT64_MAX : (int64_t)until);
 	}
 	while (!err && code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
-		uint64_t thread = amount(s, 0);
+		uint64_t thread = row__amount(s, 0);
 		struct sample_event e = {
-			.source = SOURCE_GC, .value = amount(s, 1), .more = amount(s, 2), .extra = (uint32_t)amount(s, 6),
-			.detail = (amount(s, 3) / GC_UNIT & 0xffffffff) | amount(s, 4) / GC_UNIT << 32,
-			.state = (uint32_t)(amount(s, 5) / GC_UNIT),
+			.source = SOURCE_GC, .value = row__amount(s, 1), .more = row__amount(s, 2), .extra = (uint32_t)row__amount(s, 6),
+			.detail = (row__amount(s, 3) / GC_UNIT & 0xffffffff) | row__amount(s, 4) / GC_UNIT << 32,
+			.state = (uint32_t)(row__amount(s, 5) / GC_UNIT),
 		};
 
 		code = SQLITE_OK;

@@ -50,8 +50,7 @@ static int add(const struct reading *r, uint64_t from, uint64_t until)
 static int take_pause(void *context, sqlite3_stmt *s)
 {
 	struct reading *r = context;
-	int64_t time = sqlite3_column_int64(s, 0), length = sqlite3_column_int64(s, 1);
-	uint64_t begin = time < 0 ? 0 : (uint64_t)time, end = begin + (length < 0 ? 0 : (uint64_t)length);
+	uint64_t begin = row__amount(s, 0), end = begin + row__amount(s, 1);
 	int err = add(r, r->from, begin < r->until ? begin : r->until);
 
 	r->from = end > r->from ? end : r->from;

@@ -54,13 +54,6 @@ static bool place_of(const struct spans *w, uint64_t thread, struct span *span)
 	return place->node != REPORT_NOWHERE;
 }
 
-static uint64_t amount(sqlite3_stmt *s, int column)
-{
-	int64_t n = sqlite3_column_int64(s, column);
-
-	return n < 0 ? 0 : (uint64_t)n;
-}
-
 static const char *column_text(struct spans *w, sqlite3_stmt *s, int column)
 {
 	const char *text = (const char *)sqlite3_column_text(s, column);
@@ -71,15 +64,15 @@ static const char *column_text(struct spans *w, sqlite3_stmt *s, int column)
 static int take_pause(void *context, sqlite3_stmt *s)
 {
 	struct spans *w = context;
-	uint64_t end = amount(s, 0), length = amount(s, 2);
+	uint64_t end = row__amount(s, 0), length = row__amount(s, 2);
 	struct span span = {
 		.kind = SPAN_GC, .end = recording_profile__time(w->in, end),
-		.begin = recording_profile__time(w->in, end > length ? end - length : 0), .major = amount(s, 7),
-		.parts = { { "mark", amount(s, 4) }, { "sweep", amount(s, 5) }, { "compact", amount(s, 6) },
-			   { "runnable", amount(s, 3) } },
+		.begin = recording_profile__time(w->in, end > length ? end - length : 0), .major = row__amount(s, 7),
+		.parts = { { "mark", row__amount(s, 4) }, { "sweep", row__amount(s, 5) }, { "compact", row__amount(s, 6) },
+			   { "runnable", row__amount(s, 3) } },
 	};
 
-	if (!place_of(w, amount(s, 1), &span))
+	if (!place_of(w, row__amount(s, 1), &span))
 		return 0;
 	span.text = column_text(w, s, 8);
 	return span.text ? add(w, &span) : recording_profile__no_memory(w->d);
@@ -90,7 +83,7 @@ static int take_event(void *context, sqlite3_stmt *s)
 	struct spans *w = context;
 	const char *kind = (const char *)sqlite3_column_text(s, 1);
 	bool paused = kind && !strcmp(kind, RECORDING_PAUSED);
-	uint64_t time = amount(s, 0), number = amount(s, 3);
+	uint64_t time = row__amount(s, 0), number = row__amount(s, 3);
 	struct span span = {
 		.kind = paused ? SPAN_PAUSED : SPAN_LOST, .begin = recording_profile__time(w->in, time), .samples = paused ? 0 : number,
 	};

@@ -97,19 +97,12 @@ struct account {
 	struct diag *d;
 };
 
-static uint64_t amount(sqlite3_stmt *s, int column)
-{
-	int64_t number = sqlite3_column_int64(s, column);
-
-	return number < 0 ? 0 : (uint64_t)number;
-}
-
 /* They are told with the samples that are written together. */
 static int take_loss(void *context, sqlite3_stmt *s)
 {
 	struct accounting *a = &((struct account *)context)->report->meta.accounting;
 	const char *reason = (const char *)sqlite3_column_text(s, 0);
-	uint64_t number = amount(s, 1);
+	uint64_t number = row__amount(s, 1);
 
 	for (unsigned int i = 0; reason && i < LOSS_MAX; i++)
 		if (loss__key(i) && !strcmp(reason, loss__key(i)) && number <= INT64_MAX - a->taken % INT64_MAX) {
@@ -129,19 +122,19 @@ static struct process_row *row_of(const struct account *a, uint64_t id)
 
 static int take_memory(void *context, sqlite3_stmt *s)
 {
-	struct process_row *row = row_of(context, amount(s, 0));
+	struct process_row *row = row_of(context, row__amount(s, 0));
 
 	if (row)
-		row->resident = amount(s, 1);
+		row->resident = row__amount(s, 1);
 	return 0;
 }
 
 static int take_heap(void *context, sqlite3_stmt *s)
 {
-	struct process_row *row = row_of(context, amount(s, 0));
+	struct process_row *row = row_of(context, row__amount(s, 0));
 
 	if (row)
-		row->heap = (struct heap_size){ .live = amount(s, 1), .slots = amount(s, 2), .page_bytes = amount(s, 3) };
+		row->heap = (struct heap_size){ .live = row__amount(s, 1), .slots = row__amount(s, 2), .page_bytes = row__amount(s, 3) };
 	return 0;
 }
 

@@ -10,4 +10,14 @@ SQLITE_EXTENSION_INIT3
 #include <sqlite3.h>
 #endif
 
+#include <stdint.h>
+
+/* An amount in a column of a row.  A negative number, which extprof never writes, becomes 0. */
+static inline uint64_t row__amount(sqlite3_stmt *row, int column)
+{
+	int64_t number = sqlite3_column_int64(row, column);
+
+	return number < 0 ? 0 : (uint64_t)number;
+}
+
 #endif /* EXTPROF_RECORDING_SQLITE_H */
