@@ -17,8 +17,6 @@
 #include "cli/top_show.h"
 #include "cli/words.h"
 
-#define SECOND 1000000000ull
-
 struct top_at {
 	const struct top_options *options;
 	struct history history;
@@ -359,13 +357,6 @@ static int open_screen(struct top_at *t, struct extprof_error *e)
 
 /* -- text ----------------------------------------------------------------------------------------- */
 
-static int flush(struct extprof_error *e)
-{
-	if (!fflush(stdout) && !ferror(stdout))
-		return 0;
-	return message__set(e, EXTPROF_OUTPUT, errno, "cannot write to standard output: %s", strerror(errno));
-}
-
 /* An interval of several in which nothing was recorded has a head that says so. */
 static int print_them(struct top_at *t, struct extprof_error *e)
 {
@@ -383,7 +374,7 @@ static int print_them(struct top_at *t, struct extprof_error *e)
 			err = top_show__print(&t->show, &one);
 		} else if (err == -ENODATA && count > 1) {
 			printf("extprof top - %s  nothing was recorded%s\n\n", t->show.span, t->why);
-			err = flush(&one);
+			err = top_show__flush(&one);
 		}
 		if (err || (!any && !none))
 			*e = one;

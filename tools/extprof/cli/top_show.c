@@ -105,6 +105,13 @@ static unsigned int batch_width(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) ? 0 : w.ws_col;
 }
 
+int top_show__flush(struct extprof_error *e)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	return message__set(e, EXTPROF_OUTPUT, errno, "cannot write to standard output: %s", strerror(errno));
+}
+
 int top_show__print(struct top_show *t, struct extprof_error *e)
 {
 	uint64_t sum;
@@ -132,7 +139,5 @@ int top_show__print(struct top_show *t, struct extprof_error *e)
 		free(rows);
 		puts("");
 	}
-	if (!fflush(stdout) && !ferror(stdout))
-		return 0;
-	return message__set(e, EXTPROF_OUTPUT, errno, "cannot write to standard output: %s", strerror(errno));
+	return top_show__flush(e);
 }

@@ -313,40 +313,46 @@ static int say_several(struct recording_profile *p, struct diag *d)
 	return err;
 }
 
-/* While the modes of several recordings are chosen. */
-struct more_modes {
+/* While the modes are chosen. */
+struct mode_choice {
 	struct recording_profile *p;
 	const char *names;		/* NULL: all are wanted */
-	const struct mode *const *wanted, **had;
-	uint32_t count, *found, *had_count;
+	const struct mode *wanted[MODES_MAX], *had[BLOCK_MODES];
+	uint32_t count, found, had_count;	/* found: of those that are wanted */
 };
 
-static int take_mode(void *context, sqlite3_stmt *s)
+/* A recording has the mode.  The caller has seen to the room. */
+static void take_mode(struct mode_choice *c, const struct mode *mode)
+{
+	bool is_wanted = !c->names;
+
+	c->had[c->had_count++] = mode;
+	for (uint32_t i = 0; i < c->count; i++)
+		if (!strcmp(c->wanted[i]->name, mode->name)) {
+			is_wanted = true;
+			c->found++;
+		}
+	if (is_wanted)
+		c->p->modes[c->p->mode_count++] = mode;
+}
+
+static int take_other_mode(void *context, sqlite3_stmt *s)
 {
 	const char *name = (const char *)sqlite3_column_text(s, 0), *source = (const char *)sqlite3_column_text(s, 1);
 	const struct mode_row row = { .name = name ? name : "", .source = source ? source : "" };
-	struct more_modes *m = context;
+	struct mode_choice *c = context;
 	const struct mode *mode = find_mode(&row);
-	bool is_wanted = !m->names;
 
-	for (uint32_t i = 0; i < *m->had_count && mode; i++)
-		if (!strcmp(m->had[i]->name, mode->name))
+	for (uint32_t i = 0; i < c->had_count && mode; i++)
+		if (!strcmp(c->had[i]->name, mode->name))
 			mode = NULL;
-	if (!mode || *m->had_count == BLOCK_MODES || m->p->mode_count == MODES_MAX)
-		return 0;
-	m->had[(*m->had_count)++] = mode;
-	for (uint32_t i = 0; i < m->count; i++)
-		if (!strcmp(m->wanted[i]->name, mode->name)) {
-			is_wanted = true;
-			++*m->found;
-		}
-	if (is_wanted)
-		m->p->modes[m->p->mode_count++] = mode;
+	if (mode && c->had_count < BLOCK_MODES && c->p->mode_count < MODES_MAX)
+		take_mode(c, mode);
 	return 0;
 }
 
 /* One time can be in recordings of different modes. */
-static int add_modes_of(struct more_modes *m, struct input *in, struct diag *d)
+static int add_modes_of(struct mode_choice *c, struct input *in, struct diag *d)
 {
 	bool woken = !recording_reader__awake(in->reader);
 	int err = woken ? recording_reader__wake(in->reader, d) : 0;
@@ -356,7 +362,7 @@ static int add_modes_of(struct more_modes *m, struct input *in, struct diag *d)
 	err = recording_pieces__find_end(in, d);
 	if (!err && !in->outside)
 		err = recording_profile__rows_of(in, 0, BLOCK_MODES, "SELECT name, source FROM modes WHERE id BETWEEN ? AND ? ORDER BY id",
-						 take_mode, m, d);
+						 take_other_mode, c, d);
 	if (woken)
 		recording_reader__sleep(in->reader);
 	return err;
@@ -366,15 +372,13 @@ static int add_modes_of(struct more_modes *m, struct input *in, struct diag *d)
 static int choose_modes(struct recording_profile *p, const char *names, struct diag *d)
 {
 	const struct recording_tables *t = p->inputs[0].tables;
-	const struct mode *wanted[MODES_MAX], *had[BLOCK_MODES];
-	uint32_t count = 0, found = 0, had_count = 0;
+	struct mode_choice c = { .p = p, .names = names };
 	int err;
 
-	if (names && modes__parse(names, wanted, &count))
+	if (names && modes__parse(names, c.wanted, &c.count))
 		return diag__set(d, DIAG_USAGE, EINVAL, "\"%s\" is no list of different modes", names);
 	for (uint32_t i = 0; i < BLOCK_MODES; i++) {
 		const struct mode *mode = t->modes[i].id ? find_mode(&t->modes[i]) : NULL;
-		bool is_wanted = !names;
 
 		if (!t->modes[i].id)
 			continue;
@@ -385,24 +389,13 @@ static int choose_modes(struct recording_profile *p, const char *names, struct d
 		if (!mode || p->mode_count == MODES_MAX)
 			return diag__set(d, DIAG_RECORDING, EBADMSG, "the recording has a mode that this extprof does not "
 					 "know: %s", t->modes[i].name);
-		had[had_count++] = mode;
-		for (uint32_t j = 0; j < count; j++)
-			if (!strcmp(wanted[j]->name, mode->name)) {
-				is_wanted = true;
-				found++;
-			}
-		if (is_wanted)
-			p->modes[p->mode_count++] = mode;
+		take_mode(&c, mode);
 	}
-	if (p->filter.cuts) {
-		struct more_modes more = { .p = p, .names = names, .wanted = wanted, .count = count, .found = &found, .had = had, .had_count = &had_count };
-
-		for (uint32_t i = 1; i < p->count; i++)
-			if ((err = add_modes_of(&more, &p->inputs[i], d)))
-				return recording_profile__failed_in(p, &p->inputs[i], err, d);
-	}
-	if (found < count || !p->mode_count)
-		return say_modes(had, had_count, names ? names : "", d);
+	for (uint32_t i = 1; p->filter.cuts && i < p->count; i++)
+		if ((err = add_modes_of(&c, &p->inputs[i], d)))
+			return recording_profile__failed_in(p, &p->inputs[i], err, d);
+	if (c.found < c.count || !p->mode_count)
+		return say_modes(c.had, c.had_count, names ? names : "", d);
 	return 0;
 }
 

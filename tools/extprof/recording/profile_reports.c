@@ -112,34 +112,34 @@ static int set_hosts(struct recording_profile *p, const struct input *in, struct
 	return host ? 0 : -ENOMEM;
 }
 
+/* The last host that became the report's: most rows have that of the row before. */
+struct kept_host {
+	const char *from, *to;
+};
+
+static int keep_host(struct strings *strings, struct kept_host *last, const char **host)
+{
+	if (*host && *host != last->from) {
+		last->from = *host;
+		last->to = strings__intern(strings, *host);
+		if (!last->to)
+			return -ENOMEM;
+	}
+	*host = *host ? last->to : NULL;
+	return 0;
+}
+
 /* Their texts become the report's.  0 or -ENOMEM. */
 static int keep_hosts(struct report *report)
 {
-	const char *from = NULL, *to = NULL;
+	struct kept_host last = { NULL, NULL };
+	int err = 0;
 
-	for (uint32_t i = 0; i < report->processes.count; i++) {
-		struct process_row *row = &report->processes.rows[i];
-
-		if (row->host && row->host != from) {
-			from = row->host;
-			to = strings__intern(&report->strings, from);
-			if (!to)
-				return -ENOMEM;
-		}
-		row->host = row->host ? to : NULL;
-	}
-	for (uint32_t i = 0; report->threads && i < report->threads->count; i++) {
-		struct thread_row *row = &report->threads->rows[i];
-
-		if (row->host && row->host != from) {
-			from = row->host;
-			to = strings__intern(&report->strings, from);
-			if (!to)
-				return -ENOMEM;
-		}
-		row->host = row->host ? to : NULL;
-	}
-	return 0;
+	for (uint32_t i = 0; i < report->processes.count && !err; i++)
+		err = keep_host(&report->strings, &last, &report->processes.rows[i].host);
+	for (uint32_t i = 0; report->threads && i < report->threads->count && !err; i++)
+		err = keep_host(&report->strings, &last, &report->threads->rows[i].host);
+	return err;
 }
 
 int recording_profile__account(struct recording_profile *p, struct input *in, struct diag *d)
