@@ -78,7 +78,7 @@ struct reading_ahead {
 static void look_ahead(struct engine *e, struct vm *vm, void *context)
 {
 	struct reading_ahead *r = context;
-	uint32_t count = !vm->exited && !vm->plain && vm->space ? look_at_vm(e, r->walker, &r->tables, vm) : 0;
+	uint32_t count = vm__is_readable(vm) ? look_at_vm(e, r->walker, &r->tables, vm) : 0;
 
 	if (count > r->most)
 		r->most = count;

@@ -13,7 +13,7 @@
 void engine__keep_names(const struct vm *vm)
 {
 	/* Without permission to write names may expire, and are counted then. */
-	if (vm->space)
+	if (vm__is_readable(vm))
 		name_retention__ask(vm->space, &vm->layout);
 }
 

@@ -145,7 +145,7 @@ void engine__update_last(struct engine *e, uint64_t until)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; list && i < e->set.vm_count; i++)
-		if (e->set.vms[i] && !e->set.vms[i]->exited && !e->set.vms[i]->plain && e->set.vms[i]->space)
+		if (e->set.vms[i] && vm__is_readable(e->set.vms[i]))
 			list[count++] = e->set.vms[i];
 	aside__begin_end(&e->aside, e->set.vms, e->set.vm_count);
 	if (count)

@@ -90,12 +90,9 @@ static void check_memory(struct engine *e)
 
 static void keep_names(struct engine *e)
 {
-	for (uint32_t i = 0; i < e->set.vm_count; i++) {
-		const struct vm *vm = e->set.vms[i];
-
-		if (vm && !vm->exited && !vm->plain)
-			engine__keep_names(vm);
-	}
+	for (uint32_t i = 0; i < e->set.vm_count; i++)
+		if (e->set.vms[i])
+			engine__keep_names(e->set.vms[i]);
 }
 
 /* Do the work that is not urgent. */

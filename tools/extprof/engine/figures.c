@@ -262,7 +262,7 @@ static void look_at_process(struct engine *e, struct process *p)
 	figures_parts__look_at_heap(p, f);
 	if (e->figures->looks_only)
 		take_looks(e, f);
-	if (figures_parts__can_be_looked_at(p)) {
+	if (process__is_readable(p)) {
 		figures_parts__look_at_vm(e, p);
 		threads__refresh(&p->vm->threads, false);
 		engine__figures_name(e, p, p->vm);

@@ -111,11 +111,6 @@ void figures_parts__look_at_vm(struct engine *e, const struct process *p)
 	figures__add_gc_look(f, s.gc_phase, s.gc_cause, s.gc_flags);
 }
 
-bool figures_parts__can_be_looked_at(const struct process *p)
-{
-	return p && p->state == PROCESS_SAMPLED && p->vm && !p->vm->plain && !p->shares_vm && p->vm->space && !p->vm->exited;
-}
-
 uint64_t engine__figures_wait(const struct engine *e, uint64_t now)
 {
 	if (!e->figures || !e->started || e->figures->sums.frozen)
@@ -141,7 +136,7 @@ void engine__figures_step(struct engine *e, uint64_t now)
 	if (engine__figures_wait(e, now))
 		return;
 	for (uint32_t i = 0; i < e->set.count; i++) {
-		if (!figures_parts__can_be_looked_at(e->set.list[i]))
+		if (!e->set.list[i] || !process__is_readable(e->set.list[i]))
 			continue;
 		figures_parts__look_at_vm(e, e->set.list[i]);
 		count++;

@@ -9,9 +9,8 @@
 /* In figures.c: read again what the kernel counts of each process, if that was long ago. */
 void figures_parts__keep_amounts(struct engine *e, uint64_t now);
 
-/* In figures_gvl.c: look at who has the GVL and what the collector does.  The process can be looked at. */
+/* In figures_gvl.c: look at who has the GVL and what the collector does.  The process is readable. */
 void figures_parts__look_at_vm(struct engine *e, const struct process *p);
-bool figures_parts__can_be_looked_at(const struct process *p);
 
 /* In figures_threads.c: make copies of all threads, with what they do now.  *now is when.  0 or -ENOMEM. */
 int figures_parts__look_at_threads(struct engine *e, uint64_t *now);
@@ -24,7 +23,7 @@ static inline uint64_t figures_parts__key(const struct thread_account *a)
 }
 /* How much memory it has. */
 void figures_parts__look_at_memory(const struct process *p, struct figures_process *f);
-/* How full its heap is, if it can be looked at. */
+/* How full its heap is, if it is readable. */
 void figures_parts__look_at_heap(const struct process *p, struct figures_process *f);
 
 #endif /* EXTPROF_ENGINE_FIGURES_PARTS_H */

@@ -86,7 +86,7 @@ static void open_process(struct engine *e, struct process_look *l, uint32_t numb
 	l->f = figures__find(&e->figures->sums, number);
 	if (!l->p || !l->f || l->p->state == PROCESS_ENDED)
 		return;
-	thread_look__open(&l->look, l->p, figures_parts__can_be_looked_at(l->p) ? l->p->vm : NULL);
+	thread_look__open(&l->look, l->p, process__is_readable(l->p) ? l->p->vm : NULL);
 	if (l->f->missing[FIGURE_GVL_WAITS])
 		return;
 	count_waiting(l);

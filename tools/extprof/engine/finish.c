@@ -499,10 +499,18 @@ int engine__name_frames(struct engine *e)
 	return resolve__name_processes(&e->resolver) || resolve__describe(&e->resolver, &e->table) ? -ENOMEM : 0;
 }
 
+static bool has_idle(const struct engine *e)
+{
+	for (uint32_t i = 0; i < e->settings.mode_count; i++)
+		if (idle__concerns(e->settings.modes[i]))
+			return true;
+	return false;
+}
+
 /* A window is over: what its threads did tells which of them rest in the next one.  Without memory for that it is not known. */
 void engine__remember_idle(struct engine *e)
 {
-	if (e->settings.idle || engine__name_frames(e))
+	if (e->settings.idle || !has_idle(e) || engine__name_frames(e))
 		return;
 	for (uint32_t i = 0; i < e->settings.mode_count; i++) {
 		const struct mode *mode = e->settings.modes[i];

@@ -73,7 +73,7 @@ void engine__ask_live(struct engine *e, struct vm *vm)
 
 	if (!e->heap)
 		return;
-	err = vm->space ? live_table__ask(vm->space, &vm->layout) : 0;
+	err = vm__is_readable(vm) ? live_table__ask(vm->space, &vm->layout) : 0;
 	/* A process that did not answer in time is asked again. */
 	if ((err != -EACCES && err != -EPERM && err != -EBADF && err != -EIO) || vm->table_refused)
 		return;
@@ -86,7 +86,7 @@ static void ask_all(struct engine *e)
 {
 	e->heap->ask_at = deadline__now() + LIVE_TABLE_INTERVAL;
 	for (uint32_t i = 0; i < e->set.vm_count; i++)
-		if (e->set.vms[i] && !e->set.vms[i]->exited && !e->set.vms[i]->plain)
+		if (e->set.vms[i])
 			engine__ask_live(e, e->set.vms[i]);
 }
 

@@ -58,7 +58,7 @@ void figures_parts__look_at_memory(const struct process *p, struct figures_proce
 int engine__read_heap(const struct process *p, struct heap_size *h)
 {
 	memset(h, 0, sizeof(*h));
-	return p->freed || !figures_parts__can_be_looked_at(p) ? -ESRCH : heap_size__read(h, &p->vm->memory, &p->vm->layout);
+	return p->freed || !process__is_readable(p) ? -ESRCH : heap_size__read(h, &p->vm->memory, &p->vm->layout);
 }
 
 /* Which VM the process has, or had until its end; 0: none. */

@@ -133,8 +133,7 @@ static void scan(struct engine *e, struct engine_shared *s)
 	for (uint32_t i = 0; i < e->set.count; i++) {
 		const struct process *p = e->set.list[i];
 
-		if (p && p->state == PROCESS_SAMPLED && p->vm && !p->vm->plain && p->vm->space && !p->shares_vm && !is_watched(s, p) &&
-		    has_shared(s, p->vm))
+		if (p && process__is_readable(p) && !is_watched(s, p) && has_shared(s, p->vm))
 			add(s, p);
 	}
 }

@@ -171,6 +171,11 @@ void process__forget_own(struct process *p)
 	p->knows_revision = false;
 }
 
+bool process__is_readable(const struct process *p)
+{
+	return p->state == PROCESS_SAMPLED && p->vm && !p->shares_vm && vm__is_readable(p->vm);
+}
+
 /* A child begins in the group of its parent, with its environment and files, and can end before it is looked at. */
 static void take_from_parent(struct process_row *row, const struct process_row *parent, bool executed)
 {

@@ -94,6 +94,8 @@ struct process *process_set__find(const struct process_set *set, uint32_t number
 struct process *process_set__by_pid(const struct process_set *set, pid_t pid);
 /* Nothing of what it said of itself, and of its commit, is known. */
 void process__forget_own(struct process *p);
+/* Is it sampled, and can its ruby be looked at?  That of one which shares its parent's memory is looked at in the parent. */
+bool process__is_readable(const struct process *p);
 /* It is not needed any more; its row stays. */
 void process_set__remove(struct process_set *set, struct process *p);
 

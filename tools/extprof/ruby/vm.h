@@ -47,6 +47,12 @@ struct vm {
 	void *gone_context;
 };
 
+/* Can what its ruby says be read?  Not of a process that has ended, of none that runs no ruby, and not before its memory is open. */
+static inline bool vm__is_readable(const struct vm *vm)
+{
+	return !vm->exited && !vm->plain && vm->space;
+}
+
 /*
  * The VM whose section was found in the target.  It takes the target's space, so that
  * section, records and names come from the same memory.  The table must live as long.
