@@ -18,20 +18,26 @@ struct doctor {
 	bool rubies;	/* one at least can be profiled */
 };
 
+/* One that was too long for its buffer ends all the same. */
+static void write_line(const char *line)
+{
+	wrap__write(line, recorded__width(), stdout);
+	putchar('\n');
+}
+
 static void show(void *context, const struct extprof_check *c)
 {
 	static const char *const verdicts[] = { "ok", "note", "BAD" };
 	static const char *const colors[] = { "\033[32m", "\033[33m", "\033[31m" };
-	unsigned int width = recorded__width();
 	struct doctor *d = context;
 	char line[4096];
 
-	snprintf(line, sizeof(line), "%s%-4s%s  %-14s  %s\n", d->color ? colors[c->verdict] : "", verdicts[c->verdict],
+	snprintf(line, sizeof(line), "%s%-4s%s  %-14s  %s", d->color ? colors[c->verdict] : "", verdicts[c->verdict],
 		 d->color ? "\033[0m" : "", c->name, c->text);
-	wrap__write(line, width, stdout);
+	write_line(line);
 	if (c->advice[0]) {
-		snprintf(line, sizeof(line), "      %-14s  -> %s\n", "", c->advice);
-		wrap__write(line, width, stdout);
+		snprintf(line, sizeof(line), "      %-14s  -> %s", "", c->advice);
+		write_line(line);
 	}
 	if (c->verdict == EXTPROF_CHECK_BAD && !c->pid && !d->code)
 		d->code = c->code;

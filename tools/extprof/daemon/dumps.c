@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/dumps.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -9,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/directory.h"
 
 #define PREFIX FOLDER_BASE "-"
 #define SUFFIX ".dump.txt"
@@ -106,18 +107,14 @@ static void remove_old(const struct folder *f, char **names, size_t count, time_
 
 int dumps__tidy(const struct folder *f, time_t before)
 {
-	int fd = openat(f->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
-	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	DIR *directory = directory__open(f->fd, ".");
 	char **names = NULL;
 	size_t count = 0;
 	struct dirent *entry;
+	int err = 0;
 
-	if (!directory) {
-		err = -errno;
-		if (fd >= 0)
-			close(fd);
-		return err;
-	}
+	if (!directory)
+		return -errno;
 	while (!err && count < LISTED_MAX && (entry = readdir(directory))) {
 		char **list;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -10,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/directory.h"
 
 #define FILES_MAX 1000000
 /* A digit is a 0 here. */
@@ -146,16 +147,12 @@ static int add(struct listing *l, const struct listed *one)
 
 static int list(const struct folder *f, struct listing *l)
 {
-	int fd = openat(f->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
-	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	DIR *directory = directory__open(f->fd, ".");
 	struct dirent *entry;
+	int err = 0;
 
-	if (!directory) {
-		err = -errno;
-		if (fd >= 0)
-			close(fd);
-		return err;
-	}
+	if (!directory)
+		return -errno;
 	while (!err && (errno = 0, entry = readdir(directory))) {
 		struct listed one = { .bytes = 0 };
 

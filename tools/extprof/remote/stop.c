@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "remote/stop.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +18,7 @@
 
 #include "base/array.h"
 #include "base/deadline.h"
+#include "base/directory.h"
 #include "process/proc.h"
 
 #define THREADS_MAX 65536
@@ -160,16 +160,12 @@ static int seize(struct stop *s, pid_t tid)
 /* Seize the threads that are not in the list.  How many, or -errno. */
 static int seize_new(struct stop *s, const struct tasks *tasks)
 {
-	int fd = openat(tasks->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0, n = 0;
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = directory__open(tasks->dir, ".");
 	struct dirent *entry;
+	int err = 0, n = 0;
 
-	if (!dir) {
-		err = -errno;
-		if (fd >= 0)
-			close(fd);
-		return err == -ENOENT ? -ESRCH : err;
-	}
+	if (!dir)
+		return errno == ENOENT ? -ESRCH : -errno;
 	while (!err && (entry = readdir(dir))) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "remote/task.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/deadline.h"
+#include "base/directory.h"
 #include "process/proc.h"
 
 /* Native threads that are looked at to find their numbers in another namespace.  The process chooses how many
@@ -65,16 +65,11 @@ uint32_t tasks__inner_tid(const struct tasks *t, pid_t tid)
 
 static void map_all(struct tasks *t)
 {
+	DIR *dir = directory__open(t->dir, ".");
 	struct dirent *entry;
-	DIR *dir;
-	int fd = openat(t->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	dir = fd < 0 ? NULL : fdopendir(fd);
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
+	if (!dir)
 		return;
-	}
 	for (int i = 0; i < TASKS_MAX && (entry = readdir(dir)); i++) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 		uint32_t inner = tid > 0 ? inner_tid(t, tid) : 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "remote/watch_tasks.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/directory.h"
 
 /* Threads come and go.  One that is seen so late is not sampled before. */
 #define LIST_INTERVAL 50000000ull
@@ -76,17 +76,13 @@ static int by_tid(const void *a, const void *b)
 
 static int list(struct watch *w, struct watcher *by)
 {
-	int fd = openat(w->tasks.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = directory__open(w->tasks.dir, ".");
 	uint32_t known = w->native_count;
 	struct dirent *entry;
+	int err = 0;
 
-	if (!dir) {
-		err = errno == ENOENT ? -ESRCH : -errno;
-		if (fd >= 0)
-			close(fd);
-		return err;
-	}
+	if (!dir)
+		return errno == ENOENT ? -ESRCH : -errno;
 	w->listed++;
 	while (!err && (entry = readdir(dir))) {
 		struct watched_task wanted = { .tid = (pid_t)strtol(entry->d_name, NULL, 10) }, *t;

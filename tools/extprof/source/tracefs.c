@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "source/tracefs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
@@ -11,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/directory.h"
 #include "base/text.h"
 
 #define PATH_SIZE 512
@@ -67,14 +67,10 @@ static void add_names(int root, const char *category, struct text *out)
 	struct dirent *entry;
 	unsigned int shown = 0;
 	DIR *directory;
-	int fd;
 
 	snprintf(path, sizeof(path), "events/%s", category);
-	fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	directory = fd < 0 ? NULL : fdopendir(fd);
+	directory = directory__open(root, path);
 	if (!directory) {
-		if (fd >= 0)
-			close(fd);
 		text__addf(out, "; there is no category %s", category);
 		return;
 	}
