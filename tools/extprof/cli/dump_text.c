@@ -198,9 +198,7 @@ static void write_frame(const struct extprof_frame *f, FILE *to)
 		if (f->line)
 			fprintf(to, ":%s%d", f->approximate ? "~" : "", f->line);
 	} else if (f->kind == EXTPROF_FRAME_NATIVE && f->module[0] && f->name[0] != '[') {
-		const char *slash = strrchr(f->module, '/');
-
-		fprintf(to, "  %s", slash ? slash + 1 : f->module);
+		fprintf(to, "  %s", basename(f->module));
 	}
 	fprintf(to, "\n");
 }

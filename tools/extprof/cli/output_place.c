@@ -130,7 +130,7 @@ static int split(int from, const char *path, struct trust *t, int *directory, ch
 	const char *slash = strrchr(path, '/');
 	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("");
 
-	*base = strdup(slash ? slash + 1 : path);
+	*base = strdup(basename(path));
 	*directory = folder && *base ? walk(from, folder, t) : -ENOMEM;
 	free(folder);
 	if (*directory >= 0)

@@ -422,7 +422,7 @@ static enum push_result find(struct look *l, const char *name, const char **file
 
 	if (stat(name, &st))
 		return fail(l, EXTPROF_RECORDING, -errno, name, strerror(errno));
-	*file = S_ISDIR(st.st_mode) ? NULL : slash ? slash + 1 : name;
+	*file = S_ISDIR(st.st_mode) ? NULL : basename(name);
 	if (*file && !state__is_name(*file))
 		return fail(l, EXTPROF_USAGE, -EINVAL, name, "a recording has a name that ends in .extprof");
 	l->folder = !*file ? strdup(name) : !slash ? strdup(".") : strndup(name, slash > name ? (size_t)(slash - name) : 1);

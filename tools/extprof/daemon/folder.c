@@ -187,9 +187,7 @@ static bool remove_one(const struct folder *f, const struct listed *l)
 
 static bool is_current(const struct listed *l, const char *current)
 {
-	const char *slash = current ? strrchr(current, '/') : NULL;
-
-	return current && !strcmp(l->name, slash ? slash + 1 : current);
+	return current && !strcmp(l->name, basename(current));
 }
 
 int folder__tidy(const struct folder *f, const char *current, time_t before, uint64_t bytes, struct folder_state *state)

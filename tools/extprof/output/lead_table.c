@@ -71,8 +71,6 @@ static bool needs_place(const struct row *row)
 
 static void add_name(const struct lead *t, const struct row *row, bool line, struct text *name)
 {
-	const char *slash = strrchr(row->path, '/');
-
 	if (line) {
 		report__add_place(owner__short_path(row->path, &t->r->rules), row->line, row->approximate, name);
 		return;
@@ -80,7 +78,7 @@ static void add_name(const struct lead *t, const struct row *row, bool line, str
 	text__adds(name, row->name);
 	if (needs_place(row)) {
 		text__adds(name, " ");
-		report__add_place(slash ? slash + 1 : row->path, row->line, row->approximate, name);
+		report__add_place(basename(row->path), row->line, row->approximate, name);
 	}
 }
 

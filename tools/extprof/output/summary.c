@@ -199,7 +199,7 @@ static bool has_module(const struct report_label *l)
 
 static void add_module(struct table *t, const char *path, size_t columns)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = basename(path);
 
 	columns__add_end(t->out, name, t->o->width ? columns : strlen(name));
 }

@@ -90,13 +90,6 @@ static uint32_t number_of(struct native_frames *f, const struct native_place *p)
 	return f->count++;
 }
 
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool is_jit(const struct joining *j, uint32_t i)
 {
 	return j->address[i] >= j->jit_start && j->address[i] < j->jit_end;
@@ -121,7 +114,7 @@ static void append_late(struct joining *j, const char *path)
 {
 	struct text name = { 0 };
 
-	text__adds(&name, file_name(path));
+	text__adds(&name, basename(path));
 	text__adds(&name, late_mark);
 	if (name.failed)
 		j->err = -ENOMEM;
@@ -142,7 +135,7 @@ static void append_native(struct joining *j, uint32_t i)
 	else if (number == MAP64_NONE && p->file == NATIVE_IN_MAP)
 		append_mark(j, FRAME_NATIVE, no_file);
 	else if (number == MAP64_NONE)
-		append_mark(j, FRAME_NATIVE, file_name(native__path(j->f->native, p->file)));
+		append_mark(j, FRAME_NATIVE, basename(native__path(j->f->native, p->file)));
 	else
 		append(j, frame_table__code_of(j->t, code__make(CODE_NATIVE, number, 0, false), &j->vm->frames));
 }
@@ -500,7 +493,7 @@ int native_frames__take(struct native_frames *f, struct frame_table *t, uint32_t
 		frame.module = "";
 		frame.bracketed = true;
 	} else if (err) {
-		text__adds(&name, file_name(path));
+		text__adds(&name, basename(path));
 		if (err == -ETIMEDOUT)
 			text__adds(&name, late_mark);
 		frame.bracketed = true;

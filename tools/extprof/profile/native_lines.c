@@ -130,12 +130,10 @@ static const char *reason(int err, bool full)
 
 static void add_why(struct native_lines *l, const struct frame *f, const char *why, uint64_t missing)
 {
-	const char *slash = strrchr(f->module, '/');
-
 	l->failed++;
 	if (l->why.length >= WHY_MAX)
 		return;
-	text__addf(&l->why, "%s%s: %s, %" PRIu64, l->why.length ? "; " : "", slash ? slash + 1 : f->module, why, missing);
+	text__addf(&l->why, "%s%s: %s, %" PRIu64, l->why.length ? "; " : "", basename(f->module), why, missing);
 }
 
 /* Nothing is known of it: it is not looked for again. */

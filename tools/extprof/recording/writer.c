@@ -204,11 +204,11 @@ static int make_file(const char *path, uid_t uid, gid_t gid, struct diag *d)
 /* A folder on the way may be a link; the file itself is none.  malloc'd, or NULL. */
 static char *without_links(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *slash = strrchr(path, '/');
 	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("."), *real, *all = NULL;
 
 	real = folder ? realpath(folder, NULL) : NULL;
-	if (real && asprintf(&all, "%s/%s", strcmp(real, "/") ? real : "", name) < 0)
+	if (real && asprintf(&all, "%s/%s", strcmp(real, "/") ? real : "", basename(path)) < 0)
 		all = NULL;
 	free(folder);
 	free(real);

@@ -244,7 +244,7 @@ static int find_place(struct state *s, const char *folder, const char *path)
 			s->base = NULL;
 	} else {
 		directory = !slash ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
-		s->base = strdup(slash ? slash + 1 : path);
+		s->base = strdup(basename(path));
 	}
 	if (!directory || !s->base)
 		err = -ENOMEM;

@@ -31,7 +31,7 @@ static json_t *about(const struct serve_file *file, json_t *modes, json_t *label
 	char name[512];
 	json_t *row, *texts = NULL;
 
-	extprof_clean(name, sizeof(name), strrchr(file->path, '/') ? strrchr(file->path, '/') + 1 : file->path);
+	extprof_clean(name, sizeof(name), basename(file->path));
 	row = json_pack("{s:s, s:o, s:o}", "name", name, "begin", serve_page__ns(file->begin), "end", serve_page__ns(file->end));
 	if (file->unreadable) {
 		json_object_set_new(row, "unreadable", json_string(file->unreadable));

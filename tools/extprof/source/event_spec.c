@@ -103,7 +103,7 @@ static const char *provider_of(const char *text, const char *last)
 
 int event_spec__parse(struct event_spec *spec, const char *text, struct text *why)
 {
-	const char *last = strrchr(text, ':'), *middle, *base;
+	const char *last = strrchr(text, ':'), *middle;
 	int err;
 
 	memset(spec, 0, sizeof(*spec));
@@ -132,7 +132,6 @@ int event_spec__parse(struct event_spec *spec, const char *text, struct text *wh
 			   "directory, such as ./file");
 		return -EINVAL;
 	}
-	base = strrchr(spec->first, '/');
-	set_label(spec, base ? base + 1 : spec->first, spec->second);
+	set_label(spec, basename(spec->first), spec->second);
 	return 0;
 }
