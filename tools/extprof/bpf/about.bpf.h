@@ -149,11 +149,16 @@ static __always_inline uint32_t about__sleeps_for(struct wait_about *a)
 	return slot;
 }
 
-/* `ractor` 0: it is not known, and is the main one. */
+/* 0: it is not known, and is the main one. */
+static __always_inline uint32_t ractor_or_main(uint32_t ractor)
+{
+	return ractor ? ractor : 1;
+}
+
 static __always_inline struct gvl_watch *look__make(uint32_t process, uint32_t ractor)
 {
 	static const struct gvl_watch none = { 0 };
-	struct gvl_key key = { .process = process, .ractor = ractor ? ractor : 1 };
+	struct gvl_key key = { .process = process, .ractor = ractor };
 	struct gvl_watch *look = bpf_map_lookup_elem(&gvl_looks, &key);
 
 	if (look)
@@ -181,7 +186,7 @@ static __always_inline void look__send(struct target_config *cfg, struct gvl_wat
 	e->e.vm = cfg->vm;
 	e->e.process = cfg->process;
 	e->e.detail = w->number;
-	e->e.extra = ractor ? ractor : 1;
+	e->e.extra = ractor;
 	e->e.state = w->look;
 	e->party = w->party;
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
@@ -206,9 +211,11 @@ static __always_inline void look__leave(struct gvl_watch *w)
 static __always_inline void look__note(struct target_config *cfg, uint32_t ractor, const struct wait_party *p,
 				       uint32_t reason, uint64_t ip)
 {
-	struct gvl_watch *w = look__make(cfg->process, ractor);
+	struct gvl_watch *w;
 	uint64_t now;
 
+	ractor = ractor_or_main(ractor);
+	w = look__make(cfg->process, ractor);
 	if (!w || look__enter(w))
 		return;
 	now = bpf_ktime_get_ns();
@@ -232,21 +239,21 @@ leave:
 /* A wait for the GVL is over: whoever had it until now is to be known. */
 static __always_inline void look__settle(struct target_config *cfg, uint32_t ractor)
 {
-	struct gvl_key key = { .process = cfg->process, .ractor = ractor ? ractor : 1 };
+	struct gvl_key key = { .process = cfg->process, .ractor = ractor_or_main(ractor) };
 	struct gvl_watch *w = bpf_map_lookup_elem(&gvl_looks, &key);
 
 	if (!w || !w->waits || bpf_ktime_get_ns() - w->time < HOLD_SHORT || look__enter(w))
 		return;
 	if (w->waits)
-		look__send(cfg, w, ractor);
+		look__send(cfg, w, key.ractor);
 	look__leave(w);
 }
 
-/* The ractor of the current thread, which has these details, if any; 0: not known. */
+/* The ractor of the current thread, which has these details, if any.  If it is not known, it is the main one. */
 static __always_inline uint32_t look__ractor(struct hit *h, struct wait_about **a)
 {
 	*a = about__find(h->cfg->process, task__tid(h->task, h->tid));
-	return *a ? (*a)->ractor : 0;
+	return ractor_or_main(*a ? (*a)->ractor : 0);
 }
 
 /*
@@ -263,7 +270,7 @@ __weak __noinline uint32_t slot_with_gvl(void)
 	if (hit__find(&h) || !h.cfg->section || h.cfg->flags & TARGET_WATCHED || party__tables(h.cfg, &tables))
 		return 0;
 	ractor = look__ractor(&h, &a);
-	slot = party__gvl(h.cfg, &tables, ractor ? ractor : 1);
+	slot = party__gvl(h.cfg, &tables, ractor);
 	if (!slot || (a && a->slot_number ? a->slot_number : party__current_slot(h.cfg, &tables, h.task)) != slot)
 		return 0;
 	return slot;
@@ -293,7 +300,7 @@ __weak __noinline int note_look(uint32_t slot, uint32_t reason)
 	if (party__at(h.cfg, at, slot, &p, PARTY_ONCE))
 		return 0;
 	ractor = look__ractor(&h, &a);
-	look__note(h.cfg, ractor ? ractor : 1, &p, reason, task__user_ip());
+	look__note(h.cfg, ractor, &p, reason, task__user_ip());
 	return 0;
 }
 

@@ -525,6 +525,19 @@ static __always_inline int has_waited(struct sched_thread *t)
 	return has_unsettled(t);
 }
 
+/* The current thread has waited: settle it, and send what was chosen.  `call_ends`: in a system call, which had that result.  If the
+ * verifier knew at the end that it was in a call it would follow more. */
+static __always_inline void wait_ends(struct sched_thread *t, uint32_t tid, int call_ends, long result, void *context, int native)
+{
+	if (call_ends || t->in_call)
+		settle_call(tid, result);
+	else
+		settle_other(t);
+	if ((call_ends || t->in_call) && t->parts)
+		describe_call(tid);
+	send_parts(t, call_ends || t->in_call ? SAMPLE_IN_KERNEL : 0, context, native);
+}
+
 /* The current thread has got a CPU. */
 static __always_inline int gets_cpu(uint64_t *args, int native)
 {
@@ -537,13 +550,7 @@ static __always_inline int gets_cpu(uint64_t *args, int native)
 	t = thread__find(tid);
 	if (!t || !has_waited(t))
 		return 0;
-	if (t->in_call)
-		settle_call(tid, 0);
-	else
-		settle_other(t);
-	if (t->in_call && t->parts)
-		describe_call(tid);
-	send_parts(t, t->in_call ? SAMPLE_IN_KERNEL : 0, args, native);
+	wait_ends(t, tid, 0, 0, args, native);
 	return 0;
 }
 
@@ -567,11 +574,8 @@ static __always_inline int ends_call(uint64_t *args, int native)
 
 	if (!t || !has_waited(t))
 		return 0;
-	settle_call(tid, (long)args[1]);
-	if (t->parts)
-		describe_call(tid);
 	/* The kernel has left the functions in which the thread waited. */
-	send_parts(t, SAMPLE_IN_KERNEL, NULL, native);
+	wait_ends(t, tid, 1, (long)args[1], NULL, native);
 	return 0;
 }
 
