@@ -8,6 +8,7 @@ import time
 
 import harness
 import native
+from case_native import end, started
 from harness import NO_INTERFACE, NOT_RUBY, USAGE, case, check
 
 SOURCE = os.path.join(harness.PROGRAMS, "plain.c")
@@ -33,29 +34,11 @@ def asked(p, command):
     return [int(n) for n in p.line().split()]
 
 
-def watch(ctx, *args, ready="it runs no ruby; its native code is measured", files="native code: the rules of"):
+def watch(ctx, *args):
     """An extprof that has found all there is and read its rules."""
-    said = ctx.path("said")
-    with open(said, "wb") as f:
-        reader = ctx.extprof_start(*args, "-v", stderr=f)
-
-    def told():
-        with open(said, encoding="utf-8", errors="backslashreplace") as f:
-            text = f.read()
-        check(reader.p.poll() is None, "it has ended: %s", text[-500:])
-        return ready in text and files in text
-    harness.until(told, "nothing was found", 30 * harness.PATIENCE)
+    reader, said = started(ctx, *args, words=["it runs no ruby; its native code is measured"])
     time.sleep(0.3)  # rules of the files that are read last
     return reader, said
-
-
-def end(reader, said, path):
-    reader.signal(signal.SIGINT)
-    out, _ = reader.communicate()
-    with open(said, encoding="utf-8", errors="backslashreplace") as f:
-        profile = harness.Profile(reader.p.returncode, out, f.read(), path).ok()
-    check(profile.sums.balanced, "the sums are wrong: %s", profile.sums.text)
-    return profile
 
 
 def inclusive(profile, function, of=lambda s: True):

@@ -78,6 +78,23 @@ def report(ctx, path, name, *options):
     return load(ctx.path(name))
 
 
+def record_what_it_says(ctx, ruby, name, *options, settled=lambda: None):
+    """(the recording, {name: [(begin, end)]}) of a program that says by its own clock when what it did began and ended. It begins when
+    it is told to, and the recording ends after `settled`."""
+    path = ctx.path(name)
+    reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, *options, "-o", path)
+    ctx.attached(reader)
+    ruby.tell("go")
+    said = collections.defaultdict(list)
+    while (line := ruby.line(timeout=60)) != "done":
+        what, begin, end = line.split()
+        said[what].append((int(begin), int(end)))
+    settled()
+    reader.signal(signal.SIGINT)
+    check(reader.wait() == 0, "the recording failed")
+    return path, said
+
+
 class File:
     """What it says of stacks."""
 
@@ -239,18 +256,10 @@ def has_the_times_of_the_program(ctx):
     """Samples, waits, collections and lives are between the moments that the program saw before and after."""
     ruby = ctx.ruby(ctx.write("phases.rb", PHASES))
     ruby.expect("ready")
-    path = ctx.path("phases.extprof")
-    reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, "-m", "wall,gc", "--waits", "each", "-F", harness.rate(499), "-o", path)
-    ctx.attached(reader)
-    ruby.tell("go")
-    said = collections.defaultdict(list)
-    while (line := ruby.line(timeout=60)) != "done":
-        name, begin, end = line.split()
-        said[name].append((int(begin), int(end)))
     # The native thread of one that has ended goes a moment later.
-    harness.until(lambda: "short" not in names_of_tasks(ruby.pid), "the thread does not end")
-    reader.signal(signal.SIGINT)
-    check(reader.wait() == 0, "the recording failed")
+    path, said = record_what_it_says(
+        ctx, ruby, "phases.extprof", "-m", "wall,gc", "--waits", "each", "-F", harness.rate(499),
+        settled=lambda: harness.until(lambda: "short" not in names_of_tasks(ruby.pid), "the thread does not end"))
     file = File(report(ctx, path, "phases.json"))
     threads = {t["name"]: t for t in file.document["threads"]}
     main = file.samples(threads["wall: main"])

@@ -2,10 +2,8 @@
 wait and when it went on, and for what."""
 import collections
 import os
-import signal
 
-import harness
-from case_firefox import File, Pq, reader_of_mozilla, report
+from case_firefox import File, Pq, reader_of_mozilla, record_what_it_says, report
 from harness import case, check
 
 # It waits for an answer by TCP and by a unix socket, for a byte in a FIFO, and for a lock of a file that another process has.
@@ -47,16 +45,7 @@ def record_files(ctx, *options):
     os.mkfifo(fifo)
     ruby = ctx.ruby(ctx.write("waits.rb", WAITS), unix, fifo, held)
     port = ruby.line().split()[1]
-    path = ctx.path("waits.extprof")
-    reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, "-m", "offcpu", "--fd", *options, "-o", path)
-    ctx.attached(reader)
-    ruby.tell("go")
-    said = collections.defaultdict(list)
-    while (line := ruby.line()) != "done":
-        name, begin, end = line.split()
-        said[name].append((int(begin), int(end)))
-    reader.signal(signal.SIGINT)
-    check(reader.wait() == 0, "the recording failed")
+    path, said = record_what_it_says(ctx, ruby, "waits.extprof", "-m", "offcpu", "--fd", *options)
     return path, said, {
         "tcp": ("socket", "peer", "127.0.0.1:" + port, {"call": {"poll", "read", "recvfrom"}}),
         "unix": ("socket", "peer", unix, {"call": {"poll", "read", "recvfrom"}}),
@@ -134,17 +123,7 @@ SLACK = 200_000
 def record_flows(ctx, name, *options):
     ruby = ctx.ruby(ctx.write("flows.rb", FLOWS))
     ruby.expect("ready")
-    path = ctx.path(name + ".extprof")
-    reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, "-m", "offcpu", *options, "-o", path)
-    ctx.attached(reader)
-    ruby.tell("go")
-    said = collections.defaultdict(list)
-    while (line := ruby.line(timeout=60)) != "done":
-        name, begin, end = line.split()
-        said[name].append((int(begin), int(end)))
-    reader.signal(signal.SIGINT)
-    check(reader.wait() == 0, "the recording failed")
-    return path, said
+    return record_what_it_says(ctx, ruby, name + ".extprof", "-m", "offcpu", *options)
 
 
 def flows_of(file):

@@ -32,26 +32,31 @@ def extension(ctx, *flags, source=SOURCE):
     return path
 
 
-def watch(ctx, pid, *args):
-    """An extprof that has read the rules of all files, and where it writes what it says."""
+def text_of(said):
+    with open(said, encoding="utf-8", errors="backslashreplace") as f:
+        return f.read()
+
+
+def started(ctx, *args, words=()):
+    """An extprof that has read the rules of all files and has said these words, and where it writes what it says."""
     said = ctx.path("said")
     with open(said, "wb") as f:
-        reader = ctx.extprof_start("-p", pid, "--native", "-v", *args, stderr=f)
+        reader = ctx.extprof_start(*args, "-v", stderr=f)
     end = time.monotonic() + 30 * harness.PATIENCE
-    while True:
-        with open(said, encoding="utf-8", errors="backslashreplace") as f:
-            text = f.read()
-        if "native code: the rules of" in text:
-            return reader, said
-        check(reader.p.poll() is None and time.monotonic() < end, "it has not read the rules: %s", text[-500:])
+    while not all(w in text_of(said) for w in ("native code: the rules of", *words)):
+        check(reader.p.poll() is None and time.monotonic() < end, "it has not read the rules: %s", text_of(said)[-500:])
         time.sleep(0.05)
+    return reader, said
 
 
-def end(ctx, reader, said, path):
+def watch(ctx, pid, *args):
+    return started(ctx, "-p", pid, "--native", *args)
+
+
+def end(reader, said, path):
     reader.signal(signal.SIGINT)
     out, _ = reader.communicate()
-    with open(said, encoding="utf-8", errors="backslashreplace") as f:
-        profile = harness.Profile(reader.p.returncode, out, f.read(), path).ok()
+    profile = harness.Profile(reader.p.returncode, out, text_of(said), path).ok()
     check(profile.sums.balanced, "the sums are wrong: %s", profile.sums.text)
     return profile
 
@@ -74,7 +79,7 @@ class Truth:
         reader, said = watch(self.ctx, self.p.pid, "-F", harness.rate(rate), *args, "-o", out)
         self.p.tell("%s %f" % (what, seconds))
         self.p.line()
-        return end(self.ctx, reader, said, out)
+        return end(reader, said, out)
 
 
 def below(profile, method):
@@ -323,7 +328,7 @@ def names_of_cxx(ctx):
     reader, said = watch(ctx, p.pid, "-F", harness.rate(2000), "-o", out)
     p.tell("go")
     p.line()
-    stacks = below(end(ctx, reader, said, out), "runs")
+    stacks = below(end(reader, said, out), "runs")
     truth = ["Cxx.run", "ext_run(unsigned long, unsigned long)", "truth::(anonymous namespace)::Inner::operator()(char const*) const",
              "truth::Worker<long>::run(long)"]
     right, total = sum(n for labels, n in stacks if labels == truth), sum(n for _, n in stacks)
@@ -356,7 +361,7 @@ def rust(ctx, *options):
     reader, said = watch(ctx, p.pid, "-F", harness.rate(2000), *options, "-o", out)
     p.tell("go")
     p.line()
-    stacks = below(end(ctx, reader, said, out), "runs")
+    stacks = below(end(reader, said, out), "runs")
     p.kill()
     check(stacks, "no sample is below the method")
     return max(stacks, key=lambda s: s[1])[0]
@@ -415,7 +420,7 @@ class PerfMap:
         out = self.ctx.path("out.folded")
         reader, said = watch(self.ctx, self.pid, "-F", harness.rate(2000), *args, "-o", out)
         (work or self.run)(seconds)
-        return self.found(end(self.ctx, reader, said, out))
+        return self.found(end(reader, said, out))
 
     def found(self, profile):
         found = {}
@@ -476,7 +481,7 @@ def perf_map_comes_late(ctx):
         m.write(m.right)
         m.p.tell("0.5")
         m.p.line()
-        return all_named(end(ctx, reader, said, out))
+        return all_named(end(reader, said, out))
 
 
 @case(timeout=90)
@@ -490,7 +495,7 @@ def perf_map_of_a_process_that_ended(ctx):
         m.p.line()
         m.p.kill()
         os.unlink(m.path)
-        return all_named(end(ctx, reader, said, out))
+        return all_named(end(reader, said, out))
 
 
 @case(timeout=90)
@@ -828,7 +833,7 @@ def libraries_at_one_place(ctx):
         p.line()
     p.tell("hold 2")
     said = p.line()
-    profile = end(ctx, reader, written, out)
+    profile = end(reader, written, out)
     check(said == "done 1", "the libraries were at %s places: %s", said.split()[-1], said)
     told = []
     for method, prefix in (("in_a", "a_"), ("in_b", "b_"), ("hold", "a_")):

@@ -22,7 +22,7 @@ def profile(ctx, what, n, *args, ruby=()):
     reader, said = watch(ctx, p.pid, *args, "-o", out)
     p.tell("%s %d" % (what, n))
     p.line()
-    result = end(ctx, reader, said, out)
+    result = end(reader, said, out)
     return [([l for l in labels[:-1] if l != "[vm]"], n) for labels, n in below(result, "Object#" + what)], result
 
 

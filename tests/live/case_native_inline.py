@@ -133,7 +133,7 @@ def of_a_process_that_runs(ctx):
             os.unlink(path)
         p.tell("1.5")
         inlined, own = map(int, p.line().split())
-        profile = end(ctx, reader, said, out)
+        profile = end(reader, said, out)
         live = collections.Counter()
         with open(out, encoding="utf-8") as f:
             for line in f:
@@ -175,7 +175,7 @@ def in_another_mount_namespace(ctx):
     reader, said = watch(ctx, p.pid, "-F", harness.rate(1500), *BOTH, "-o", out, "-o", recording)
     p.tell("1")
     p.line()
-    profile = end(ctx, reader, said, out)
+    profile = end(reader, said, out)
     with open(out, encoding="utf-8") as f:
         found = {frame[0] for frames in lines_of(collections.Counter(line.rpartition(" ")[0] for line in f)) for frame in frames}
     check(found >= {"work", "spin", "turn"}, "%s: %s", found, profile.out[-600:])

@@ -49,7 +49,7 @@ def recorded(ctx, path, *args):
     reader, said = watch(ctx, p.pid, "-F", harness.rate(1500), *args, "-o", ctx.path("out.folded"), "-o", recording)
     p.tell("1.5")
     spent = list(map(int, p.line().split()))
-    end(ctx, reader, said, ctx.path("out.folded"))
+    end(reader, said, ctx.path("out.folded"))
     return spent
 
 

@@ -38,7 +38,7 @@ class Program:
         for what in whats:
             self.p.tell("%s %f" % (what, seconds))
             waited[what] = int(self.p.line()) / 1000
-        return end(self.ctx, reader, said, out), waited
+        return end(reader, said, out), waited
 
 
 def below(profile, method):

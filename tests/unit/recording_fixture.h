@@ -144,6 +144,22 @@ static inline void end_recording(void)
 	reports__free(&reports);
 }
 
+static inline int read_reports(const struct recording_filter *filter, const struct recording_request *request, struct reports *reports)
+{
+	struct recording_profile *p = NULL;
+	struct recording_reader *r = NULL;
+	int err = recording_reader__open(&r, FILE_NAME, NULL, &diag);
+
+	memset(reports, 0, sizeof(*reports));
+	if (!err)
+		err = recording_profile__create(&p, &r, 1, filter, &diag);
+	if (!err)
+		err = recording_profile__reports(p, request, reports, &diag);
+	recording_profile__destroy(p);
+	recording_reader__close(r);
+	return err;
+}
+
 /* --group-by of the next report; NULL: as it was recorded. */
 static const char *group_by;
 
@@ -155,8 +171,6 @@ static inline int read_report(const char *modes, const char *filter, struct repo
 		.timeline = format->timeline,
 	};
 	struct recording_filter f = { .modes = modes };
-	struct recording_profile *p = NULL;
-	struct recording_reader *r = NULL;
 	int err = filter ? recording_filter__add(&f, filter) : 0;
 
 	memset(reports, 0, sizeof(*reports));
@@ -164,15 +178,7 @@ static inline int read_report(const char *modes, const char *filter, struct repo
 		err = groups__parse(group_by, &groups);
 		f.groups = &groups;
 	}
-	if (!err)
-		err = recording_reader__open(&r, FILE_NAME, NULL, &diag);
-	if (!err)
-		err = recording_profile__create(&p, &r, 1, &f, &diag);
-	if (!err)
-		err = recording_profile__reports(p, &request, reports, &diag);
-	recording_profile__destroy(p);
-	recording_reader__close(r);
-	return err;
+	return err ? err : read_reports(&f, &request, reports);
 }
 
 #endif /* RECORDING_FIXTURE_H */

@@ -43,19 +43,9 @@ static void send_tick(uint64_t time)
 static int read_window(double since, double until, struct reports *reports)
 {
 	struct recording_request request = { .detail = REPORT_BY_LINE, .by_value = true, .shows_idle = true };
-	struct recording_filter f = { .cuts = true, .span = { .since = (uint64_t)(since * 1e9), .until = (uint64_t)(until * 1e9) } };
-	struct recording_profile *p = NULL;
-	struct recording_reader *r = NULL;
-	int err = recording_reader__open(&r, FILE_NAME, NULL, &diag);
+	const struct recording_filter f = { .cuts = true, .span = { .since = (uint64_t)(since * 1e9), .until = (uint64_t)(until * 1e9) } };
 
-	memset(reports, 0, sizeof(*reports));
-	if (!err)
-		err = recording_profile__create(&p, &r, 1, &f, &diag);
-	if (!err)
-		err = recording_profile__reports(p, &request, reports, &diag);
-	recording_profile__destroy(p);
-	recording_reader__close(r);
-	return err;
+	return read_reports(&f, &request, reports);
 }
 
 static const struct thread_row *thread_of(const struct report *r, uint32_t tid)
