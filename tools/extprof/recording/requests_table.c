@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "recording/requests.h"
+#include "recording/vtab.h"
 
 enum column {
 	COLUMN_BEGIN, COLUMN_SECONDS, COLUMN_DURATION, COLUMN_BEFORE, COLUMN_AFTER, COLUMN_WHOLE, COLUMN_PID, COLUMN_COMMAND,
@@ -36,29 +37,15 @@ struct requests_cursor {
 
 static int table__connect(sqlite3 *db, void *context, int argc, const char *const *argv, sqlite3_vtab **vtab, char **message)
 {
-	int code = sqlite3_declare_vtab(db, declaration);
-	struct requests_vtab *v;
+	int code = vtab__make(db, declaration, sizeof(struct requests_vtab), vtab);
 
 	(void)context;
 	(void)argc;
 	(void)argv;
 	(void)message;
-	if (code != SQLITE_OK)
-		return code;
-	sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
-	v = sqlite3_malloc64(sizeof(*v));
-	if (!v)
-		return SQLITE_NOMEM;
-	memset(v, 0, sizeof(*v));
-	v->db = db;
-	*vtab = &v->base;
-	return SQLITE_OK;
-}
-
-static int table__disconnect(sqlite3_vtab *vtab)
-{
-	sqlite3_free(vtab);
-	return SQLITE_OK;
+	if (code == SQLITE_OK)
+		((struct requests_vtab *)*vtab)->db = db;
+	return code;
 }
 
 /* All of it is read, always: it is the inner table of no join, if there is a choice. */
@@ -272,7 +259,7 @@ int requests_table__register(sqlite3 *db)
 		.iVersion = 0,
 		.xConnect = table__connect,
 		.xBestIndex = table__best_index,
-		.xDisconnect = table__disconnect,
+		.xDisconnect = vtab__disconnect,
 		.xOpen = table__open,
 		.xClose = table__close,
 		.xFilter = table__filter,

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "recording/requests_table.h"
 #include "recording/tables.h"
+#include "recording/vtab.h"
 
 enum column {
 	COLUMN_TIME, COLUMN_SECONDS, COLUMN_MODE, COLUMN_PROCESS, COLUMN_PID, COLUMN_COMMAND, COLUMN_THREAD, COLUMN_TID,
@@ -86,29 +87,14 @@ static int load(struct module *m, char **message)
 static int samples__connect(sqlite3 *db, void *context, int argc, const char *const *argv, sqlite3_vtab **vtab,
 			    char **message)
 {
-	struct samples_vtab *v;
-	int code = sqlite3_declare_vtab(db, declaration);
+	int code = vtab__make(db, declaration, sizeof(struct samples_vtab), vtab);
 
 	(void)argc;
 	(void)argv;
 	(void)message;
-	if (code != SQLITE_OK)
-		return code;
-	/* It reads the database of its connection only, so a view may use it. */
-	sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
-	v = sqlite3_malloc64(sizeof(*v));
-	if (!v)
-		return SQLITE_NOMEM;
-	memset(v, 0, sizeof(*v));
-	v->module = context;
-	*vtab = &v->base;
-	return SQLITE_OK;
-}
-
-static int samples__disconnect(sqlite3_vtab *vtab)
-{
-	sqlite3_free(vtab);
-	return SQLITE_OK;
+	if (code == SQLITE_OK)
+		((struct samples_vtab *)*vtab)->module = context;
+	return code;
 }
 
 /* Only bounds of the time spare blocks.  idxNum: 1 there is a lower one, 2 an upper one. */
@@ -614,7 +600,7 @@ int samples_table__register(sqlite3 *db)
 		.iVersion = 0,
 		.xConnect = samples__connect,
 		.xBestIndex = samples__best_index,
-		.xDisconnect = samples__disconnect,
+		.xDisconnect = vtab__disconnect,
 		.xOpen = samples__open,
 		.xClose = samples__close,
 		.xFilter = samples__filter,
