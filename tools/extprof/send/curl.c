@@ -2,12 +2,10 @@
 #ifdef EXTPROF_CURL
 #include "send/curl.h"
 
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
-#define LIBRARY "libcurl.so.4"
+#include "base/dynamic.h"
 
 static struct curl_library library;
 
@@ -25,26 +23,13 @@ _Static_assert(sizeof(struct curl_library) == SYMBOLS * sizeof(void *), "a symbo
 
 const struct curl_library *curl_library__load(char *why, size_t size)
 {
+	static const struct dynamic curl = { "libcurl", "libcurl.so.4", "libcurl4", "7.66", symbols, SYMBOLS };
 	static bool loaded;
-	void *found[SYMBOLS], *handle;
 
 	if (loaded)
 		return &library;
-	/* It stays: its functions are used until the end. */
-	handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	if (!handle) {
-		snprintf(why, size, "libcurl cannot be loaded (%s): install it, Debian's package is libcurl4", dlerror());
+	if (!dynamic__load(&curl, &library, why, size))
 		return NULL;
-	}
-	for (size_t i = 0; i < SYMBOLS; i++) {
-		found[i] = dlsym(handle, symbols[i]);
-		if (!found[i]) {
-			snprintf(why, size, LIBRARY " has no %s: it is too old, 7.66 or newer is needed", symbols[i]);
-			dlclose(handle);
-			return NULL;
-		}
-	}
-	memcpy(&library, found, sizeof(library));
 	if (library.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
 		snprintf(why, size, "libcurl cannot be used");
 		return NULL;

@@ -2,12 +2,9 @@
 #ifdef EXTPROF_MICROHTTPD
 #include "serve/microhttpd.h"
 
-#include <dlfcn.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 
-#define LIBRARY "libmicrohttpd.so.12"
+#include "base/dynamic.h"
 
 static struct microhttpd library;
 
@@ -23,27 +20,10 @@ _Static_assert(sizeof(struct microhttpd) == SYMBOLS * sizeof(void *), "a symbol 
 
 const struct microhttpd *microhttpd__load(char *why, size_t size)
 {
+	static const struct dynamic http = { "libmicrohttpd", "libmicrohttpd.so.12", "libmicrohttpd12", "0.9.71", symbols, SYMBOLS };
 	static bool loaded;
-	void *found[SYMBOLS], *handle;
 
-	if (loaded)
-		return &library;
-	/* It stays: its functions are used until the end. */
-	handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	if (!handle) {
-		snprintf(why, size, "libmicrohttpd cannot be loaded (%s): install it, Debian's package is libmicrohttpd12", dlerror());
-		return NULL;
-	}
-	for (size_t i = 0; i < SYMBOLS; i++) {
-		found[i] = dlsym(handle, symbols[i]);
-		if (!found[i]) {
-			snprintf(why, size, LIBRARY " has no %s: it is too old, 0.9.71 or newer is needed", symbols[i]);
-			dlclose(handle);
-			return NULL;
-		}
-	}
-	memcpy(&library, found, sizeof(library));
-	loaded = true;
-	return &library;
+	loaded = loaded || dynamic__load(&http, &library, why, size);
+	return loaded ? &library : NULL;
 }
 #endif
