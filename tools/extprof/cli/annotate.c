@@ -62,7 +62,7 @@ static int run(int argc, char **argv, bool implied)
 		status = recorded_files__status(&a.files, recorded__write_each(&o, prepare, write_to, &a));
 	recorded_files__close(&a.files);
 	options__free(&o);
-	return recorded__flush(status);
+	return message__flush(status);
 }
 
 const struct command command_annotate = {

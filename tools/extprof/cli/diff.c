@@ -103,7 +103,7 @@ static int run(int argc, char **argv, bool implied)
 		recorded_files__close(&c.files[i]);
 	}
 	options__free(&o);
-	return recorded__flush(status);
+	return message__flush(status);
 }
 
 const struct command command_diff = {

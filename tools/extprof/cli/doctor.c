@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/command.h"
 #include "cli/environment.h"
@@ -71,13 +70,7 @@ static int doctor(int argc, char **argv, bool implied)
 		return STATUS_USAGE;
 	if (extprof_doctor(show, &d, &e))
 		return message__fail(&e);
-	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "extprof: cannot write to standard output: %s\n", strerror(errno));
-		return STATUS_OUTPUT;
-	}
-	if (d.code)
-		return (int)message__status(d.code);
-	return d.rubies ? STATUS_OK : STATUS_NO_INTERFACE;
+	return message__flush(d.code ? (int)message__status(d.code) : d.rubies ? STATUS_OK : STATUS_NO_INTERFACE);
 }
 
 const struct command command_doctor = {

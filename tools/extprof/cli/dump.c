@@ -152,9 +152,8 @@ static bool show(struct dumps *d, const struct extprof_dump_result *r, bool agai
 		fprintf(stderr, "extprof: out of memory\n");
 		note(d, STATUS_INTERNAL);
 	}
-	if (!fflush(stdout) && !ferror(stdout))
+	if (message__flush(STATUS_OK) == STATUS_OK)
 		return true;
-	fprintf(stderr, "extprof: cannot write to standard output: %s\n", strerror(errno));
 	note(d, STATUS_OUTPUT);
 	return false;
 }

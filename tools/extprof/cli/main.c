@@ -54,11 +54,7 @@ static int help(void)
 	       "\n"
 	       "See extprof(1).\n", "help", "show this, or the options of a command",
 	       commands[0]->name);
-	if (fflush(stdout)) {
-		perror("extprof: standard output");
-		return STATUS_OUTPUT;
-	}
-	return STATUS_OK;
+	return message__flush(STATUS_OK);
 }
 
 static int no_command(const char *word, int argc, char **argv)
@@ -98,7 +94,7 @@ static int list(const char *name)
 		options__list(c->line, stdout);
 	for (int i = 0; !name && commands[i]; i++)
 		printf("%s\t%s\n", commands[i]->name, commands[i]->summary);
-	return fflush(stdout) ? STATUS_OUTPUT : c || !name ? STATUS_OK : STATUS_USAGE;
+	return message__flush(c || !name ? STATUS_OK : STATUS_USAGE);
 }
 
 static int help_of(int argc, char **argv)

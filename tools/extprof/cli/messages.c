@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/messages.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #define CODES (EXTPROF_RECORDING + 1)
 
@@ -76,4 +78,12 @@ int message__fail(const struct extprof_error *e)
 	if (hint[0])
 		fprintf(stderr, "extprof: %s\n", hint);
 	return message__status(e->code);
+}
+
+int message__flush(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	fprintf(stderr, "extprof: cannot write to standard output: %s\n", strerror(errno));
+	return STATUS_OUTPUT;
 }

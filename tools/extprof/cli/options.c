@@ -179,10 +179,7 @@ static error_t show_help(const struct parse *p, const char *how, struct argp_sta
 		argp_state_help(state, stdout, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK);
 	else
 		options__help(p->line, state->name, stdout);
-	if (!fflush(stdout))
-		exit(STATUS_OK);
-	fprintf(stderr, "extprof: cannot write to standard output: %s\n", strerror(errno));
-	exit(STATUS_OUTPUT);
+	exit(message__flush(STATUS_OK));
 }
 
 static error_t take_option(const struct parse *p, const struct option_row *row, char *arg, struct argp_state *state)
@@ -201,7 +198,7 @@ static error_t take_option(const struct parse *p, const struct option_row *row, 
 		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
 	if (id == OPTION_VERSION && !(state->flags & ARGP_NO_EXIT)) {
 		puts(argp_program_version);
-		exit(fflush(stdout) ? STATUS_OUTPUT : STATUS_OK);
+		exit(message__flush(STATUS_OK));
 	}
 	if (option__parse(meant, value, &o->values[id].number, why, sizeof(why)))
 		FAIL("%s", why);

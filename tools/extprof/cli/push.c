@@ -254,7 +254,7 @@ static int run(int argc, char **argv, bool implied)
 	else
 		status = push(&o);
 	options__free(&o);
-	return recorded__flush(status);
+	return message__flush(status);
 }
 
 const struct command command_push = {

@@ -69,14 +69,6 @@ int recorded__open(struct extprof_recorded **r, const char *file)
 	return STATUS_OK;
 }
 
-int recorded__flush(int status)
-{
-	if (!fflush(stdout) && !ferror(stdout))
-		return status;
-	fprintf(stderr, "extprof: cannot write to standard output: %s\n", strerror(errno));
-	return STATUS_OUTPUT;
-}
-
 bool recorded__is_html(const char *path)
 {
 	size_t length = path ? strlen(path) : 0;

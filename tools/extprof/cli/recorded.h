@@ -51,7 +51,5 @@ bool recorded__is_gzip(const char *path);
 unsigned int recorded__width_of(int fd);
 /* The same of standard output. */
 unsigned int recorded__width(void);
-/* The exit status; another one if what was printed could not be written. */
-int recorded__flush(int status);
 
 #endif /* EXTPROF_CLI_RECORDED_H */

@@ -92,7 +92,7 @@ static int sql(int argc, char **argv, bool implied)
 	if (extprof_recorded_sql(r, o.sql, print_row, &p, &e) && e.text[0])
 		status = message__fail(&e);
 	extprof_recorded_close(r);
-	return recorded__flush(status);
+	return message__flush(status);
 }
 
 /* -- verify ------------------------------------------------------------------------------------ */
@@ -166,7 +166,7 @@ static int verify(int argc, char **argv, bool implied)
 		/* Messages and results are in order also where both go into one pipe. */
 		fflush(stdout);
 	}
-	return recorded__flush(status);
+	return message__flush(status);
 }
 
 const struct command command_sql = {

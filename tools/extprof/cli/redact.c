@@ -85,7 +85,7 @@ static int run(int argc, char **argv, bool implied)
 		return status;
 	status = redact(&o, r);
 	extprof_recorded_close(r);
-	return recorded__flush(status);
+	return message__flush(status);
 }
 
 const struct command command_redact = {

@@ -134,7 +134,7 @@ static int run(int argc, char **argv, bool implied)
 		status = recorded_files__status(&w.files, recorded__write_each(&o, prepare, write_to, &w));
 	recorded_files__close(&w.files);
 	options__free(&o);
-	return recorded__flush(status);
+	return message__flush(status);
 }
 
 const struct command command_report = {

@@ -106,7 +106,7 @@ static int serve(const struct options *o, const struct signals *signals)
 		status = listen_at(&listener, &address, o->values[OPTION_LISTEN].text, &e);
 	if (!status) {
 		printf("%s/%s/\n", listener.url, token);
-		status = recorded__flush(STATUS_OK);
+		status = message__flush(STATUS_OK);
 	}
 	if (!status && (err = server__run(&server, why, sizeof(why))))
 		status = fail(&e, EXTPROF_INTERNAL, err, why);
