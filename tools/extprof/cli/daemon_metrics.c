@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/path.h"
 #include "cli/messages.h"
 #include "cli/output_file.h"
 
@@ -54,8 +55,7 @@ static const char *text_of(const struct options *o, enum option_id id)
 /* Others are opened, and not replaced: stdout, a FIFO, a device. */
 static bool is_file(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	char *folder = path__folder(path);
 	struct stat st;
 	bool is;
 

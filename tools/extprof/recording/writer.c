@@ -13,6 +13,7 @@
 
 #include "base/deadline.h"
 #include "base/map64.h"
+#include "base/path.h"
 #include "recording/schema.h"
 
 /* The stacks that the writer knows by heart.  When there are more, it begins anew, and some are written twice. */
@@ -204,10 +205,8 @@ static int make_file(const char *path, uid_t uid, gid_t gid, struct diag *d)
 /* A folder on the way may be a link; the file itself is none.  malloc'd, or NULL. */
 static char *without_links(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("."), *real, *all = NULL;
+	char *folder = path__folder(path), *real = folder ? realpath(folder, NULL) : NULL, *all = NULL;
 
-	real = folder ? realpath(folder, NULL) : NULL;
 	if (real && asprintf(&all, "%s/%s", strcmp(real, "/") ? real : "", basename(path)) < 0)
 		all = NULL;
 	free(folder);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fnv.h"
+#include "base/path.h"
 
 #define HEAD "extprof-push 2"
 #define SUFFIX ".extprof"
@@ -234,7 +235,6 @@ static int fail(char *why, size_t size, int err, const char *text)
 /* The descriptor of the folder, and the name in it. */
 static int find_place(struct state *s, const char *folder, const char *path)
 {
-	const char *slash = path ? strrchr(path, '/') : NULL;
 	char *directory;
 	int err = 0;
 
@@ -243,7 +243,7 @@ static int find_place(struct state *s, const char *folder, const char *path)
 		if (asprintf(&s->base, ".extprof-push-%016" PRIx64, fnv__add(FNV_BEGIN, s->to, strlen(s->to))) < 0)
 			s->base = NULL;
 	} else {
-		directory = !slash ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
+		directory = path__folder(path);
 		s->base = strdup(basename(path));
 	}
 	if (!directory || !s->base)
