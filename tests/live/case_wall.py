@@ -610,6 +610,26 @@ def parked_fibers_from_outside(ctx):
 
 
 @case(timeout=60)
+def fibers_in_two_waits_of_one_depth(ctx):
+    """40 fibers wait in two methods in turns, of which the innermost frames are the same, for 50 and 150 ms. Each has its
+    time by the fibers' own clocks, so no wait is taken for the one before, and no short one is overlooked for a long one."""
+    ruby = ctx.program("fibers_alternate.rb", 4)
+    ruby.expect("ready")
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", "wall", "--idle", "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    ruby.tell("go")
+    said = {name: int(ns) for name, ns in said_until(ruby, "done", 60).items()}
+    reader.signal(signal.SIGINT)
+    profile = ctx.profile_of(reader).ok()
+    found = Counter()
+    for s in profile.stacks:
+        if s.text.endswith(";[parked]"):
+            found[next((m for m in ("shorter", "longer") if "Object#" + m in s.text), "other")] += s.count * 1000
+    # A look is at all fibers at once, so its error is that of all of them.
+    return ", ".join(near(found[m], said[m], 0.07, m) for m in ("shorter", "longer"))
+
+
+@case(timeout=60)
 def fibers_that_wait_for_nothing(ctx):
     """Of fibers that have ended after Fiber#transfer, that were never resumed and that have yielded, the last ones wait."""
     ruby = ctx.ruby("-e", """

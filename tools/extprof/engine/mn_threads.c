@@ -17,8 +17,11 @@
 /* How often to look, and how often to see whether processes have such threads. */
 #define LOOK_INTERVAL (10 * MS)
 #define SCAN_INTERVAL (30 * MS)
-/* Each of the two takes at most one part in so many of a CPU. */
+/* Each of the two takes at most one part in so many of a CPU, by what the last COSTS ones took on average.  What one look
+ * finds must not say when the next one is: a look at fibers that wait for something new takes longer, and of short waits
+ * fewer would be seen than of long ones. */
 #define SHARE 50u
+#define COSTS 32u
 #define QUEUE_MAX (16u << 20)
 
 struct watched {
@@ -35,6 +38,7 @@ struct engine_shared {
 	uint32_t count;
 	size_t room;
 	uint64_t look_at, scan_at;	/* CLOCK_MONOTONIC, ns */
+	uint64_t look_cost, scan_cost;	/* CPU time of one, on average, ns */
 	uint64_t scanned_at;		/* the last time */
 };
 
@@ -229,13 +233,15 @@ static uint64_t own_cpu_time(void)
 }
 
 /* When to do it again: it took CPU time since `from`. */
-static uint64_t next(struct engine_shared *s, uint64_t interval, uint64_t from)
+static uint64_t next(struct engine_shared *s, uint64_t interval, uint64_t *cost, uint64_t from)
 {
 	uint64_t now = deadline__now(), took = own_cpu_time() - from;
 
+	*cost += took / COSTS;
+	*cost -= *cost / COSTS;
 	s->watcher.random = hash__mix(s->watcher.random + now);
-	if (interval < took * SHARE)
-		interval = took * SHARE;
+	if (interval < *cost * SHARE)
+		interval = *cost * SHARE;
 	return now + interval / 2 + s->watcher.random % interval;
 }
 
@@ -255,12 +261,12 @@ void engine__step_shared(struct engine *e, uint64_t now)
 	if (now >= s->scan_at) {
 		scan(e, s);
 		s->scanned_at = now;
-		s->scan_at = next(s, SCAN_INTERVAL, from);
+		s->scan_at = next(s, SCAN_INTERVAL, &s->scan_cost, from);
 	}
 	from = own_cpu_time();
 	if (s->count && deadline__now() >= s->look_at) {
 		look(e, s, false);
-		s->look_at = next(s, LOOK_INTERVAL, from);
+		s->look_at = next(s, LOOK_INTERVAL, &s->look_cost, from);
 	}
 }
 

@@ -9,6 +9,14 @@
 #include "base/deadline.h"
 #include "ruby/threads.h"
 
+/* Bytes of frames that are read at a look, of all fibers and of one.  Of one with more the innermost ones count, and a stack
+ * that differs only further out is taken for the same. */
+#define FRAMES_BUDGET (16u << 20)
+#define FRAMES_MAX (128u << 10)
+#define FRAMES_LEAST 512u
+/* Read at once: most stacks are not longer. */
+#define FRAMES_PART 8192u
+
 static bool can_park(const struct rb_debug_ext_ec *e)
 {
 	return e->flags & RB_DEBUG_EXT_EC_NONBLOCKING && !(e->flags & RB_DEBUG_EXT_EC_ROOT) && e->ec && e->serial;
@@ -105,7 +113,7 @@ static int account(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t 
 
 /* The labels and their marks, for a fiber that waits in one place for one request after the other.  One read, where both are
  * neighbours.  0 or -errno. */
-static int read_labels(const struct parked *p, uint64_t ec, uint64_t mark[2])
+static int read_labels(const struct parked *p, uint64_t ec, struct parked_mark *mark)
 {
 	const struct rb_debug_ext_section *s = &p->layout->section;
 	const size_t label = sizeof(uint32_t), marks = RB_DEBUG_EXT_LABEL_MARKS * sizeof(uint16_t);
@@ -117,25 +125,53 @@ static int read_labels(const struct parked *p, uint64_t ec, uint64_t mark[2])
 	if (s->ec_label_marks >= s->ec_label + label && s->ec_label_marks - s->ec_label + marks <= sizeof(both)) {
 		err = memory__read(p->memory, ec + s->ec_label, both, s->ec_label_marks - s->ec_label + marks);
 		if (!err) {
-			memcpy(&mark[0], both, label);
-			memcpy(&mark[1], both + s->ec_label_marks - s->ec_label, marks);
+			memcpy(&mark->label, both, label);
+			memcpy(&mark->label_marks, both + s->ec_label_marks - s->ec_label, marks);
 		}
 		return err;
 	}
-	err = memory__read(p->memory, ec + s->ec_label, &mark[0], label);
-	return !err && s->ec_label_marks ? memory__read(p->memory, ec + s->ec_label_marks, &mark[1], marks) : err;
+	err = memory__read(p->memory, ec + s->ec_label, &mark->label, label);
+	return !err && s->ec_label_marks ? memory__read(p->memory, ec + s->ec_label_marks, &mark->label_marks, marks) : err;
+}
+
+/* Where the frames of the fiber end.  0 or -errno. */
+static int read_bounds(const struct parked *p, uint64_t ec, uint64_t *cfp, uint64_t *end)
+{
+	const struct rb_debug_ext_section *s = &p->layout->section;
+	uint64_t stack, words;
+	int err = memory__read(p->memory, ec + s->ec_cfp, cfp, sizeof(*cfp));
+
+	if (!err)
+		err = memory__read(p->memory, ec + s->ec_vm_stack, &stack, sizeof(stack));
+	if (!err)
+		err = memory__read(p->memory, ec + s->ec_vm_stack_size, &words, sizeof(words));
+	if (err)
+		return err;
+	*end = stack + 8 * words;
+	return *cfp >= stack && *cfp < *end && words < UINT64_MAX / 16 ? 0 : -EFAULT;
 }
 
 /* Where is a fiber, in what, and for what does it work?  0 or -errno. */
-static int read_mark(const struct parked *p, uint64_t ec, uint64_t *cfp, uint64_t mark[PARKED_MARK])
+static int read_mark(const struct parked *p, uint64_t ec, struct parked_mark *mark)
 {
-	const struct rb_debug_ext_section *s = &p->layout->section;
-	int err = memory__read(p->memory, ec + s->ec_cfp, cfp, sizeof(*cfp));
+	uint64_t end, part[FRAMES_PART / sizeof(uint64_t)];
+	int err;
 
-	memset(mark, 0, PARKED_MARK * sizeof(mark[0]));
-	if (!err)
-		err = memory__read(p->memory, *cfp, mark, PARKED_FRAME * sizeof(mark[0]));
-	return err ? err : read_labels(p, ec, &mark[PARKED_FRAME]);
+	memset(mark, 0, sizeof(*mark));
+	err = read_bounds(p, ec, &mark->cfp, &end);
+	if (err)
+		return err;
+	if (end - mark->cfp > p->frames_max)
+		end = mark->cfp + p->frames_max;
+	for (uint64_t at = mark->cfp; at < end; at += sizeof(part)) {
+		size_t length = end - at < sizeof(part) ? end - at : sizeof(part);
+
+		err = memory__read(p->memory, at, part, length);
+		if (err)
+			return err;
+		mark->frames = hash__bytes(part, length, mark->frames);
+	}
+	return read_labels(p, ec, mark);
 }
 
 static int note(struct map64 *map, uint64_t key, uint32_t value)
@@ -182,10 +218,10 @@ static int note_threads(struct parked *p)
 static bool is_still_parked(const struct parked *p, const struct parked_fiber *f, const struct rb_debug_ext_ec *ec)
 {
 	uint32_t number = map64__get(&p->threads, ec->thread_serial);
-	uint64_t cfp, mark[PARKED_MARK], current;
+	struct parked_mark mark;
+	uint64_t current;
 
-	return number != MAP64_NONE && !read_mark(p, ec->ec, &cfp, mark) && cfp == f->cfp &&
-	       !memcmp(mark, f->mark, sizeof(mark)) &&
+	return number != MAP64_NONE && !read_mark(p, ec->ec, &mark) && !memcmp(&mark, &f->mark, sizeof(mark)) &&
 	       !tables__current_ec(p->layout, p->memory, &p->tables.threads[number].t, &current) && current != ec->ec;
 }
 
@@ -262,7 +298,7 @@ static struct parked_fiber *find(struct parked *p, const struct rb_debug_ext_ec 
 static int look_at(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t now)
 {
 	struct parked_fiber *f = find(p, ec);
-	uint64_t cfp, mark[PARKED_MARK];
+	struct parked_mark mark;
 	/* All time since the last look counts for what this look finds: looks come at random moments. */
 	uint64_t ns = now - p->looked_at;
 	bool anew;
@@ -270,14 +306,13 @@ static int look_at(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t 
 	if (!f)
 		return -ENOMEM;
 	/* Never resumed: it waits for nothing. */
-	if (read_mark(p, ec->ec, &cfp, mark))
+	if (read_mark(p, ec->ec, &mark))
 		return 0;
-	anew = !f->look || cfp != f->cfp || memcmp(mark, f->mark, sizeof(mark)) || !f->stack;
+	anew = !f->look || memcmp(&mark, &f->mark, sizeof(mark)) || !f->stack;
 	f->look = p->look;
 	if (anew) {
 		send(p, f);
-		f->cfp = cfp;
-		memcpy(f->mark, mark, sizeof(mark));
+		f->mark = mark;
 		read_stack(p, f, ec);
 	}
 	/* It has ended after a transfer: it waits for nothing. */
@@ -310,6 +345,16 @@ static int forget_others(struct parked *p)
 	return err;
 }
 
+/* A power of two: it changes seldom, and with it all marks do. */
+static uint64_t frames_max(uint32_t fibers)
+{
+	uint64_t max = FRAMES_MAX;
+
+	while (max > FRAMES_LEAST && max * fibers > FRAMES_BUDGET)
+		max /= 2;
+	return max;
+}
+
 int parked__look(struct parked *p, uint64_t now)
 {
 	int err = parked__has_fibers(&p->tables, p->layout, p->memory);
@@ -320,6 +365,7 @@ int parked__look(struct parked *p, uint64_t now)
 	}
 	err = err < 0 ? err : note_threads(p);
 	p->look++;
+	p->frames_max = frames_max(p->tables.ec_count);
 	for (uint32_t i = 0; i < p->tables.ec_count && !err; i++) {
 		const struct rb_debug_ext_ec *ec = &p->tables.ecs[i].e;
 

@@ -17,15 +17,18 @@
 #include "wire/sample.h"
 #include "wire/states.h"
 
-/* Words of the innermost frame that tell whether a fiber waits where it did; then its labels and their marks. */
-#define PARKED_FRAME 8
-#define PARKED_MARK (PARKED_FRAME + 2)
+/* What tells whether a fiber waits where it did, and for the same: all of its stack, as two waits of one depth can have
+ * the same innermost frame. */
+struct parked_mark {
+	uint64_t cfp, frames;		/* frames: a hash of their memory */
+	uint64_t label, label_marks;
+};
 
 struct parked_fiber {
 	uint64_t serial;		/* of its EC */
 	uint32_t look;			/* number of the last look that found it parked */
 	uint64_t ns;			/* that it is parked there, and that no sample stands for */
-	uint64_t cfp, mark[PARKED_MARK];
+	struct parked_mark mark;
 	struct sample_event *stack;	/* NULL: `lost` says why */
 	uint8_t lost;
 };
@@ -41,6 +44,7 @@ struct parked {
 	uint64_t looked_at;		/* CLOCK_MONOTONIC, ns; the caller sets it to when the recording began */
 	/* The rest is zero at first. */
 	uint32_t look;
+	uint64_t frames_max;		/* bytes of the frames of a fiber that are read at this look */
 	struct tables tables;
 	struct map64 threads;		/* serial -> number in tables.threads */
 	struct map64 running;		/* addresses of ECs that are not parked */
