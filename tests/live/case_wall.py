@@ -626,7 +626,7 @@ def fibers_in_two_waits_of_one_depth(ctx):
         if s.text.endswith(";[parked]"):
             found[next((m for m in ("shorter", "longer") if "Object#" + m in s.text), "other")] += s.count * 1000
     # A look is at all fibers at once, so its error is that of all of them.
-    return ", ".join(near(found[m], said[m], 0.07, m) for m in ("shorter", "longer"))
+    return ", ".join(near(found[m], said[m], 0.1, m) for m in ("shorter", "longer"))
 
 
 @case(timeout=60)

@@ -371,7 +371,7 @@ TEST(idle_loops_of_fibers)
 		"C IO::Event::Selector::URing#select;S 3 io io_uring_enter");
 	IS_WORK("R block in <main>@/srv/a.rb:3:4;R Shop#call@/srv/shop/app/shop.rb:5:9;R Async::Scheduler#run_once!@/g/gems/async-2.2/s.rb:1:2;"
 		"C IO::Event::Selector::EPoll#select;S 3 io epoll_wait");
-	/* What a fiber waits for is never a rest. */
+	/* What a fiber waits for is no rest, but for the places of idle_fibers_of_a_server. */
 	IS_WORK("R block in Async::Task#run@/g/gems/async-2.2/t.rb:1:2;C IO::Event::Selector::EPoll#transfer;S 14 parked");
 	IS_WORK("R block in Async::Task#run@/g/gems/async-2.2/t.rb:1:2;C IO#read;S 3 io read");
 	set_up();
@@ -379,6 +379,48 @@ TEST(idle_loops_of_fibers)
 	add("P a;U worker;" POOL_REST ";S 7 condvar", 10000);
 	add("P a;" POOL_REST ";S 7 condvar", 10000);
 	CHECK_IDLE(0);
+	tear_down();
+}
+
+#define FIBER "R block in Async::Task#schedule@/g/gems/async-2.46.0/t.rb:1:2;R block in Async::Task#run@/g/gems/async-2.46.0/t.rb:5:6;"
+#define EACH "R Async::HTTP::Protocol::HTTP1::Server#each@/g/gems/async-http-0.105.0/s.rb:1:2;"
+#define HTTP1 "R Protocol::HTTP1::Connection#"
+#define READ_LINE "R Protocol::HTTP1::Connection#read_line?@/g/gems/protocol-http1-0.41.1/c.rb:8:9;C IO#wait_readable;" \
+	"R Async::Scheduler#io_wait@/g/gems/async-2.46.0/s.rb:1:2;C IO::Event::Selector::EPoll#io_wait;S 14 parked"
+#define PARKED_SLEEP "C Kernel#sleep;R Async::Scheduler#kernel_sleep@/g/gems/async-2.46.0/s.rb:3:4;C IO::Event::Selector::EPoll#transfer;S 14 parked"
+
+/* ms that are idle of 10 s in which a fiber waits there. */
+static uint64_t of_fiber(const char *stack)
+{
+	char text[2048];
+
+	set_up();
+	snprintf(text, sizeof(text), "P falcon;F main;%s", stack);
+	add(text, WINDOW / MS);
+	return find(WINDOW) / MS;
+}
+
+TEST(idle_fibers_of_a_server)
+{
+	/* A connection between two requests; the same in a request; an answer that the application waits for. */
+	CHECK_INT(of_fiber(FIBER EACH HTTP1 "read_request_line@/g/gems/protocol-http1-0.41.1/c.rb:1:2;" READ_LINE), 10000);
+	CHECK_INT(of_fiber("X;" FIBER EACH HTTP1 "read_request_line@/g/gems/protocol-http1-0.41.1/c.rb:1:2;" READ_LINE), 0);
+	CHECK_INT(of_fiber(FIBER EACH SHOP ";" HTTP1 "read_request_line@/g/gems/protocol-http1-0.41.1/c.rb:1:2;" READ_LINE), 0);
+	CHECK_INT(of_fiber(FIBER EACH HTTP1 "read_headers@/g/gems/protocol-http1-0.41.1/c.rb:1:2;" READ_LINE), 0);
+	CHECK_INT(of_fiber(FIBER EACH SHOP ";" HTTP1 "read_response_line@/g/gems/protocol-http1-0.41.1/c.rb:1:2;" READ_LINE), 0);
+	CHECK_INT(of_fiber(FIBER EACH SHOP ";" PARKED_SLEEP), 0);
+	CHECK_INT(of_fiber(FIBER PARKED_SLEEP), 0);
+	CHECK_INT(of_fiber(FIBER "R block in Async::Service::Managed::HealthChecker#health_checker@/g/gems/async-service-0.25.0/h.rb:1:2;"
+			   PARKED_SLEEP), 10000);
+	/* The application has methods of such names. */
+	CHECK_INT(of_fiber(FIBER "R block in Async::Service::Managed::HealthChecker#health_checker@/srv/shop/h.rb:1:2;" PARKED_SLEEP), 0);
+	/* The first request has made it. */
+	CHECK_INT(of_fiber("X;" FIBER "R block in Async::Pool::Controller#start_gardener@/g/gems/async-pool-0.12.0/c.rb:1:2;"
+			   "R Async::Pool::Controller#wait@/g/gems/async-pool-0.12.0/c.rb:5:6;C Thread::ConditionVariable#wait;" PARKED_SLEEP), 10000);
+	CHECK_STRING(found.waits[0].method, "block in Async::Pool::Controller#start_gardener");
+	/* The master waits for its children, and has no other thread. */
+	IS_IDLE("R <main>@/g/bin/falcon:1:25;R Async::Container::Group#select@/g/gems/async-container-0.38.0/g.rb:1:2;"
+		"C Thread.handle_interrupt;R block in Async::Container::Group#select@/g/gems/async-container-0.38.0/g.rb:3:4;C IO.select;S 3 io pselect6");
 	tear_down();
 }
 

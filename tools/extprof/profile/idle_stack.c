@@ -51,11 +51,12 @@ static bool take_group(struct idle_stack *k, const struct idle *s, uint32_t node
 	switch (f->kind) {
 	case FRAME_THREAD:
 		k->thread = node;
-		return f->known == KNOWN && (f->role == ROLE_RUBY || f->role == ROLE_NATIVE);
+		return f->known == KNOWN && f->role != ROLE_UNKNOWN;
 	case FRAME_MODE:
 		/* Another one than that of the mode says that a label is set.  Labels of the groups may be no labels of the
 		 * program: the name of the recording. */
-		return s->tree->nodes[node].frame == s->mode_frame;
+		k->labelled |= s->tree->nodes[node].frame != s->mode_frame;
+		return true;
 	default:
 		return true;
 	}

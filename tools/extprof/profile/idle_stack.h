@@ -33,6 +33,7 @@ struct idle_stack {
 	struct idle_line ruby[IDLE_DEPTH_MAX];	/* code in Ruby that is not Ruby's own */
 	uint32_t ruby_count;
 	uint32_t inner;			/* of `ruby`: what waits; what follows is the standard library's monitor */
+	bool labelled;			/* a label is set */
 	bool is_main, direct, foreign, one_owner, loops;
 	uint32_t methods;		/* of `ruby`, without blocks within what calls them */
 };
