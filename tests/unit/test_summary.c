@@ -8,6 +8,8 @@
 #include "base/columns.h"
 #include "output/output.h"
 #include "profile/gc_pauses.h"
+#include "profile/thread_rows.h"
+#include "wire/states.h"
 
 static char *render(struct report *r, unsigned int width)
 {
@@ -271,5 +273,43 @@ TEST(summary_bounds_threads_with_ruby_code)
 		rows[i] = thread("[thread x]", i < 25 ? i + 1 : 0, STATE_IO, 1000, i >= 22);
 	text = render(&r, 0);
 	CHECK(before(text, "  35 native threads, 35 ended\n", "(5 more threads of Ruby; 3 ended)\n"));
+	free(text);
+}
+
+/* Four states have room.  Of two threads one rests in a queue for longer than the other waits for the GVL. */
+TEST(summary_has_a_column_for_waits_before_one_for_rests)
+{
+	struct thread_row rows[] = {
+		{ .account = { .thread = 1, .tid = 11, .until = 1000, .time = { [STATE_RUNNING] = 100, [STATE_GVL] = 200,
+										[STATE_IO] = 300, [STATE_MUTEX] = 400 } },
+		  .name = "[thread worker (11)]" },
+		{ .account = { .thread = 2, .tid = 12, .until = 1000, .time = { [STATE_QUEUE] = 990, [STATE_RUNNABLE] = 10 } },
+		  .name = "[thread pool (12)]" },
+	};
+	struct thread_rows threads = { .rows = rows, .count = 2 };
+	struct report_idle_thread idle = { .name = "[thread pool (12)]", .ns = 990 };
+	struct report r = { .meta.mode = &mode_wall, .threads = &threads,
+			    .idle = { .threads = &idle, .thread_count = 1, .states = { [STATE_QUEUE] = 990 } } };
+	char *text = render(&r, 100);
+
+	CHECK(strstr(text, " life       idle    running        gvl         io      mutex      other  thread\n") != NULL);
+	free(text);
+	r.idle.shown = true;
+	text = render(&r, 100);
+	CHECK(strstr(text, " life       idle    running         io      mutex      queue      other  thread\n") != NULL);
+	free(text);
+}
+
+TEST(summary_counts_the_collector_among_samples_of_what_runs)
+{
+	struct report r = { .meta = { .mode = &mode_cpu, .gc_samples = 3, .accounting.cpu_taken = 12 } };
+	char *text = render(&r, 0);
+
+	CHECK(strstr(text, "\nin GC: 3 samples, 25.0 %\n") != NULL);
+	free(text);
+	r.meta.mode = &mode_alloc;
+	r.meta.accounting.cpu_taken = 0;
+	text = render(&r, 0);
+	CHECK(strstr(text, "in GC") == NULL);
 	free(text);
 }

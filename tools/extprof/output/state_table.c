@@ -94,8 +94,16 @@ static void add_row(struct table *t, const struct thread_account *a, uint64_t id
 	text__addf(t->out, "%s\n", note);
 }
 
-/* On a narrow terminal the states with least time are one column, but for what runs. */
-static void fit(struct table *t, const struct thread_account *sum, unsigned int width)
+/* What all threads waited in that state, without what they rested. */
+static uint64_t worked(const struct report *r, const struct thread_account *sum, int state)
+{
+	uint64_t idle = r->idle.shown ? 0 : r->idle.states[state];
+
+	return sum->time[state] > idle ? sum->time[state] - idle : 0;
+}
+
+/* On a narrow terminal the states with least time are one column, but for what runs.  Rests have a column of their own. */
+static void fit(struct table *t, const struct report *r, const struct thread_account *sum, unsigned int width)
 {
 	size_t columns = 1 + (t->idle > 0), most;
 
@@ -108,7 +116,7 @@ static void fit(struct table *t, const struct thread_account *sum, unsigned int 
 		int least = -1;
 
 		for (int i = 0; i < STATE_MAX; i++)
-			if (t->shown[i] && i != STATE_RUNNING && (least < 0 || sum->time[i] < sum->time[least]))
+			if (t->shown[i] && i != STATE_RUNNING && (least < 0 || worked(r, sum, i) < worked(r, sum, least)))
 				least = i;
 		if (least < 0)
 			break;
@@ -190,7 +198,7 @@ int state_table__add(const struct report *r, const struct output_options *o, uns
 	}
 	for (uint32_t i = 0; i < r->idle.thread_count; i++)
 		t.idle += r->idle.threads[i].ns;
-	fit(&t, &sum, o->width);
+	fit(&t, r, &sum, o->width);
 	qsort(order, s->count, sizeof(*order), by_work);
 	text__addf(out, "\n%sWhat each thread did%s\n%s %10s", o->color ? "\033[1m" : "", o->color ? "\033[0m" : "",
 		   o->color ? "\033[2m" : "", "life");

@@ -458,7 +458,8 @@ static void add_notes(struct table *t)
 	if (m->unread_traces)
 		text__addf(out, "trace not read: %" PRIu64 " samples (the address that the program gave has no memory)\n",
 			   m->unread_traces);
-	if (m->gc_samples)
+	/* They are among the samples of what runs, and so of modes that have these. */
+	if (m->gc_samples && m->accounting.cpu_taken)
 		text__addf(out, "in GC: %" PRIu64 " sample%s, %.1f %%\n", m->gc_samples, m->gc_samples == 1 ? "" : "s",
 			   percent(m->gc_samples, m->accounting.cpu_taken));
 }

@@ -211,6 +211,7 @@ struct report_idle {
 	uint32_t row_count;
 	struct report_idle_thread *threads;	/* by name */
 	uint32_t thread_count;
+	uint64_t states[STATE_MAX];	/* what all threads rest in each, ns */
 };
 
 struct report {

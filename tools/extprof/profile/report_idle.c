@@ -126,6 +126,7 @@ static int list_wait(struct listing *l, const struct idle_wait *w)
 	if (!row)
 		return -ENOMEM;
 	row->amount += l->amounts[w->node];
+	r->idle.states[state->state] += l->ns[w->node];
 	r->idle.amount += l->amounts[w->node];
 	if (map64__get(&l->counted, key) == MAP64_NONE) {
 		if (map64__add(&l->counted, key, 0))
