@@ -141,6 +141,9 @@ def of_fibers_that_wait_in_one_place(ctx):
     parked = {name: sum(r["parts"]["parked"] for r in rows if r["labels"]["request"].startswith(name)) / 1e9 for name in ("job", "same")}
     known = {name: sum(last - first for n, _, _, first, last, _ in truth if n.startswith(name)) / 1e9 for name in parked}
     check(all(abs(parked[n] / known[n] - 1) < 0.15 for n in known), "parked %s s, not %s", parked, known)
+    # From the first look at it to the last one, which can be late.
+    seen, all_of_it = sum(r["duration"] for r in rows), sum(last - first for _, _, _, first, last, _ in truth)
+    check(0.6 * all_of_it < seen <= all_of_it, "seen for %.3f s of %.3f", seen / 1e9, all_of_it / 1e9)
     return "%d requests; parked %.2f and %.2f s of %.2f and %.2f; the widest gap is %.1f ms" % (len(truth), *parked.values(), *known.values(), widest / 1e6)
 
 

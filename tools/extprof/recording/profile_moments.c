@@ -109,9 +109,10 @@ uint64_t recording_profile__begin(struct sample_times *times, const struct input
 		*end = add_up(*end, length, s->time);
 		return s->time - *end;
 	}
-	/* A timer says nothing of the time before; other sources send what is over. */
-	if (s->state == STATE_RUNNING && mode && !(mode->sources & 1u << SOURCE_CPU) && s->count == 1 && mode->value.unit == UNIT_NS &&
-	    s->value < s->time)
+	/* A timer says nothing of the time before; other sources send what is over, and looks that found a fiber parked follow
+	 * one another. */
+	if (mode && s->count == 1 && mode->value.unit == UNIT_NS && s->value < s->time &&
+	    (s->state == STATE_PARKED || (s->state == STATE_RUNNING && !(mode->sources & 1u << SOURCE_CPU))))
 		return s->time - s->value;
 	return s->time;
 }

@@ -34,14 +34,14 @@ int parked__has_fibers(struct tables *tables, const struct layout *layout, const
 
 /* -- sending --------------------------------------------------------------------------------------- */
 
-static void send(struct parked *p, struct parked_fiber *f)
+/* time: when it was seen parked last, as the time of a wait is its end. */
+static void send(struct parked *p, struct parked_fiber *f, uint64_t time)
 {
 	if (!f->ns)
 		return;
 	if (f->stack) {
 		f->stack->value = f->ns;
-		/* When it was seen parked last: the time of a wait is its end. */
-		f->stack->time = p->looked_at;
+		f->stack->time = time;
 		event_queue__put_sample(p->queue, f->stack, p->counters);
 	} else {
 		p->counters->taken++;
@@ -66,14 +66,14 @@ static void send_accounts(struct parked *p, bool lives)
 void parked__flush(struct parked *p)
 {
 	for (uint32_t i = 0; i < p->count; i++)
-		send(p, &p->list[i]);
+		send(p, &p->list[i], p->looked_at);
 	send_accounts(p, true);
 }
 
 void parked__free(struct parked *p)
 {
 	for (uint32_t i = 0; i < p->count; i++) {
-		send(p, &p->list[i]);
+		send(p, &p->list[i], p->looked_at);
 		free(p->list[i].stack);
 	}
 	send_accounts(p, false);
@@ -311,7 +311,7 @@ static int look_at(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t 
 	anew = !f->look || memcmp(&mark, &f->mark, sizeof(mark)) || !f->stack;
 	f->look = p->look;
 	if (anew) {
-		send(p, f);
+		send(p, f, p->looked_at);
 		f->mark = mark;
 		read_stack(p, f, ec);
 	}
@@ -319,6 +319,10 @@ static int look_at(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t 
 	if (f->stack && !has_code(f->stack))
 		return 0;
 	f->ns += ns;
+	/* From this look on it is known to wait there, and for what: so a request is as long as its waits were seen.  The time
+	 * before is a sample of its own. */
+	if (anew && f->stack && mark.label)
+		send(p, f, now);
 	return account(p, ec, ns, anew);
 }
 
@@ -333,7 +337,7 @@ static int forget_others(struct parked *p)
 			p->list[kept++] = p->list[i];
 			continue;
 		}
-		send(p, &p->list[i]);
+		send(p, &p->list[i], p->looked_at);
 		free(p->list[i].stack);
 	}
 	if (kept == p->count)
