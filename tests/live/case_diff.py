@@ -409,6 +409,9 @@ def gems_and_growth(ctx):
     check(sum(r["self"]["before"]["amount"] for r in d["owners"]) == d["before"]["amount"], "owners: %s", d["owners"])
     text = ctx.extprof("diff", *paths).out
     check(re.search(r"^  .*  gem fast 1\.0\.0 to 1\.1\.0$", text, re.M), "%s", text)
+    for width in (90, 110):
+        longest = max(ctx.extprof("diff", *paths, env=dict(os.environ, COLUMNS=str(width))).ok().out.splitlines(), key=len)
+        check(len(longest) <= width, "more than %d columns: %s", width, longest)
     more = [r for r in d["methods"] if r["method"].startswith("Fast.more")]
     check(len(more) == 1 and not more[0]["self"]["before"]["amount"] and more[0]["self"]["after"]["amount"], "the file of one version: %s", more)
     # As one frame it has the name of both versions, with what is in that file.

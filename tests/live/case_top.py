@@ -268,6 +268,8 @@ def ends(ctx):
     p.kill()
     out, err = top.communicate()
     check(top.p.returncode == 0 and "the process ended" in out, "%d: %s %s", top.p.returncode, out[-500:], err)
+    narrow = ctx.extprof("top", "-p", str(worker(ctx).pid), "-b", "--count", "1", "-i", "200ms", env={"COLUMNS": "40"}).ok().out
+    check(narrow and max(map(len, narrow.splitlines())) <= 40, "more than 40 columns: %s", narrow)
     top = ctx.extprof_start("top", "-b", "-i", "1h", "--", harness.RUBY, "-e", "t = Process.clock_gettime(1) + 1; nil while Process.clock_gettime(1) < t; exit 7")
     out, err = top.communicate()
     check(top.p.returncode == 7 and "the process ended" in out, "%d: %s", top.p.returncode, err)

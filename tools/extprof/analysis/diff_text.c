@@ -11,6 +11,9 @@
 
 /* Width of a row without the name: mark, three shares, the noise, two amounts. */
 #define NUMBERS_WIDTH 65
+#define RATES_WIDTH 24
+#define RATES_FROM 110u
+#define REST_LEAST 10u
 #define NAME_WIDTH_MIN 15u
 
 struct table {
@@ -37,15 +40,36 @@ static void add_rate(struct table *t, uint64_t amount, int side, int width)
 	text__free(&text);
 }
 
+/* Amounts a second: a narrow terminal has no room for them. */
+static bool has_rates(const struct table *t)
+{
+	return !t->o->width || t->o->width >= RATES_FROM;
+}
+
+static size_t numbers_width(const struct table *t)
+{
+	return NUMBERS_WIDTH - (has_rates(t) ? 0 : RATES_WIDTH);
+}
+
 static void add_change(struct table *t, const struct diff_change *c)
 {
 	double change = 100 * (c->share[1] - c->share[0]);
 
 	text__addf(&t->out, "%s%s%6.2f %%  %6.2f %%  %+7.2f  %6.2f  ", c->decided ? ansi(t, change > 0 ? "\033[31m" : "\033[32m") :
 		   ansi(t, "\033[2m"), c->decided ? "  " : "~ ", 100 * c->share[0], 100 * c->share[1], change, 100 * c->noise);
-	add_rate(t, c->amount[0], 0, 12);
-	add_rate(t, c->amount[1], 1, 12);
+	if (has_rates(t)) {
+		add_rate(t, c->amount[0], 0, 12);
+		add_rate(t, c->amount[1], 1, 12);
+	}
 	text__adds(&t->out, "  ");
+}
+
+static void add_heads(struct table *t, const char *last)
+{
+	text__addf(&t->out, "%10s  %8s  %7s  %6s  ", "before", "after", "change", "noise");
+	if (has_rates(t))
+		text__addf(&t->out, "%12s%12s", "before/s", "after/s");
+	text__addf(&t->out, "  %s%s\n", last, ansi(t, "\033[0m"));
 }
 
 static void add_place(const struct diff_row *r, bool line, struct text *to)
@@ -55,8 +79,17 @@ static void add_place(const struct diff_row *r, bool line, struct text *to)
 	report__add_place(f->path, line ? r->line : f->first_line, r->approximate, to);
 }
 
+/* What stands behind the first of both names: in a terminal, what there is room for. */
+static size_t rest_of(const struct table *t, size_t width)
+{
+	size_t used = numbers_width(t) + width + 2;
+
+	return !t->o->width ? SIZE_MAX : t->o->width > used + REST_LEAST ? t->o->width - used : REST_LEAST;
+}
+
 static void add_row(struct table *t, const struct diff_row *r, bool self, bool line, size_t width)
 {
+	size_t rest = rest_of(t, width);
 	struct text place = { 0 };
 
 	add_change(t, self ? &r->self : &r->total);
@@ -64,10 +97,13 @@ static void add_row(struct table *t, const struct diff_row *r, bool self, bool l
 	if (line) {
 		columns__add_ends(&t->out, text__string(&place), width, true);
 		text__adds(&t->out, "  ");
-		columns__add_ends(&t->out, r->label->name, 40, false);
+		columns__add_ends(&t->out, r->label->name, rest < 40 ? rest : 40, false);
 	} else {
 		columns__add_ends(&t->out, r->label->name, width, place.length > 0);
-		text__addf(&t->out, "%s%s", place.length ? "  " : "", text__string(&place));
+		if (place.length) {
+			text__adds(&t->out, "  ");
+			columns__add_end(&t->out, text__string(&place), rest);
+		}
 	}
 	text__addf(&t->out, "%s\n", ansi(t, "\033[0m"));
 	t->out.failed |= place.failed;
@@ -76,7 +112,10 @@ static void add_row(struct table *t, const struct diff_row *r, bool self, bool l
 
 static size_t width_of(const struct table *t, const struct diff_list *l, uint32_t rows, bool line)
 {
-	size_t width = NAME_WIDTH_MIN, limit = t->o->width > NUMBERS_WIDTH + 40 ? (t->o->width - NUMBERS_WIDTH) * 3 / 5 : 44;
+	size_t width = NAME_WIDTH_MIN, limit = 44, numbers = numbers_width(t);
+
+	if (t->o->width)
+		limit = t->o->width > numbers + 2 * NAME_WIDTH_MIN ? (t->o->width - numbers) * 3 / 5 : NAME_WIDTH_MIN;
 
 	for (uint32_t i = 0; i < rows; i++) {
 		struct text place = { 0 };
@@ -111,8 +150,7 @@ static void add_table(struct table *t, const char *title, struct diff_list *l, b
 		return;
 	width = width_of(t, l, rows, line);
 	text__addf(&t->out, "\n%s%s%s\n%s", ansi(t, "\033[1m"), title, ansi(t, "\033[0m"), ansi(t, "\033[2m"));
-	text__addf(&t->out, "%10s  %8s  %7s  %6s  %12s%12s  %s%s\n", "before", "after", "change", "noise", "before/s", "after/s",
-		   line ? "line" : "method", ansi(t, "\033[0m"));
+	add_heads(t, line ? "line" : "method");
 	for (uint32_t i = 0; i < rows; i++)
 		add_row(t, &l->rows[i], self, line, width);
 	if (count > rows)
@@ -148,8 +186,7 @@ static void add_owners(struct table *t)
 		return;
 	text__addf(&t->out, "\n%sGems by the change of their own share, with the C methods that they call (self)%s\n%s", ansi(t, "\033[1m"),
 		   ansi(t, "\033[0m"), ansi(t, "\033[2m"));
-	text__addf(&t->out, "%10s  %8s  %7s  %6s  %12s%12s  %s%s\n", "before", "after", "change", "noise", "before/s", "after/s",
-		   "whose code", ansi(t, "\033[0m"));
+	add_heads(t, "whose code");
 	for (uint32_t i = 0; i < rows; i++) {
 		add_change(t, &t->d->owners[i].self);
 		add_owner_name(&t->d->owners[i], &t->out);

@@ -6,10 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "cli/messages.h"
+#include "cli/recorded.h"
 
 static void head_of(const struct top_show *t, struct top_head *h)
 {
@@ -98,13 +97,6 @@ void top_show__draw(struct top_show *t)
 	top_screen__show(t->screen);
 }
 
-static unsigned int batch_width(void)
-{
-	struct winsize w;
-
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) ? 0 : w.ws_col;
-}
-
 int top_show__flush(struct extprof_error *e)
 {
 	if (!fflush(stdout) && !ferror(stdout))
@@ -116,7 +108,7 @@ int top_show__print(struct top_show *t, struct extprof_error *e)
 {
 	uint64_t sum;
 	struct top_line head[TOP_HEAD_LINES], line = { 0 };
-	unsigned int width = batch_width(), top = t->rows;
+	unsigned int width = recorded__width(), top = t->rows;
 	const struct top_row **rows;
 	struct top_more more;
 	struct top_head h;
