@@ -16,7 +16,7 @@ static long read_target(void *to, uint32_t size, uint64_t address)
 		return -14;
 	if (before)
 		before(reads);
-	if (address < 4096)
+	if (address < 4096 || address >> 47)
 		return -14;
 	memcpy(to, (const void *)(uintptr_t)address, size);
 	return 0;
@@ -29,7 +29,7 @@ static struct fake vm;
 static struct fake_ec *ec;
 static struct target_config config;
 static struct walk_scratch scratch;
-static uint64_t thread_area[32];	/* its end is the thread pointer */
+static uint64_t thread_area[40];	/* the thread pointer is at 32 */
 static struct rb_debug_ext_thread *thread;
 static struct rb_debug_ext_ec *ec_slot;
 
@@ -583,6 +583,65 @@ static void check_marks(uint16_t first, uint16_t second, uint16_t third)
 	CHECK_INT(scratch.event.label_marks[0], first);
 	CHECK_INT(scratch.event.label_marks[1], second);
 	CHECK_INT(scratch.event.label_marks[2], third);
+}
+
+/* The thread's table of modules, as glibc has it: its length is two words before it. */
+static struct {
+	uint64_t count, unused;
+	struct {
+		uint64_t memory, to_free;
+	} module[4];
+} modules;
+
+TEST(walk_reads_the_trace_of_a_thread)
+{
+	uint64_t memory[4] = { 0, 0, (uintptr_t)&record, 0 };
+	struct trace_record of_fiber;
+
+	/* At a distance from the thread pointer. */
+	set_up_trace();
+	ec->context = 0;
+	thread_area[30] = (uintptr_t)&record;
+	check_trace(TRACE_NONE);
+	config.context_module = TRACE_IN_THREAD;
+	config.context_offset = -16;
+	check_trace(TRACE_SET);
+	CHECK_INT(reads, READS_EC + READS_THREAD + 4);
+	/* What the fiber has comes first, also if it is not valid. */
+	of_fiber = record;
+	of_fiber.valid = 0;
+	ec->context = (uintptr_t)&of_fiber;
+	check_trace(TRACE_NOT_VALID);
+	ec->context = 0;
+	thread_area[30] = 0;
+	check_trace(TRACE_NONE);
+	thread_area[30] = 8;
+	check_trace(TRACE_UNREAD);
+	thread_area[30] = 0;
+	/* In the memory of a module. */
+	thread_area[32 + WALK_MODULES / 8] = (uintptr_t)&modules.module;
+	modules.count = 3;
+	modules.module[3].memory = (uintptr_t)memory;
+	config.context_module = 3;
+	config.context_offset = 16;
+	check_trace(TRACE_SET);
+	for (int i = 1; i <= 4; i++) {
+		fail_at = READ_TAIL + i;
+		check_trace(TRACE_UNREAD);
+	}
+	fail_at = 0;
+	/* The thread has not used it: an older table is shorter, or its memory is not allocated. */
+	modules.count = 2;
+	check_trace(TRACE_NONE);
+	modules.count = 3;
+	modules.module[3].memory = UINT64_MAX;
+	check_trace(TRACE_NONE);
+	modules.module[3].memory = 0;
+	check_trace(TRACE_NONE);
+	thread_area[32 + WALK_MODULES / 8] = 0;
+	check_trace(TRACE_UNREAD);
+	config.context_module = 0;
+	check_trace(TRACE_NONE);
 }
 
 TEST(walk_reads_the_marks_of_labels)

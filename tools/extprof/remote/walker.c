@@ -68,7 +68,7 @@ int walker__walk(struct walker *w, const struct memory *memory, const struct tar
 	wants_kinds = w->want_kinds;
 	reason = walk__section(s, config, tid);
 	if (!reason && s->event.kind == SAMPLE_RUBY)
-		reason = walk__ec(s, config, ec);
+		reason = walk__ec(s, config, ec, 0);
 	if (!reason && s->event.kind == SAMPLE_RUBY && memory__read(memory, ec + config->ec_cfp, &w->cfp, 8))
 		reason = LOSS_EC_READ;
 	reading = NULL;

@@ -88,6 +88,21 @@ static int bpf_session__set_target(struct session *session, const struct target_
 	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), key, config, BPF_EXIST);
 }
 
+static int bpf_session__set_context(struct session *session, const struct target_key *key, uint32_t vm,
+				    const struct trace_place *place)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+	struct target_config config;
+	int err = bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.targets), key, &config);
+
+	if (err || config.vm != vm)
+		return err ? err : -ENOENT;
+	/* What the kernel changes of it meanwhile is only what it has sent in this turn. */
+	config.context_module = place->module;
+	config.context_offset = place->offset;
+	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), key, &config, BPF_EXIST);
+}
+
 static int bpf_session__add_target(struct session *session, const struct target_key *key, pid_t pid,
 				   const struct target_config *config)
 {
@@ -317,6 +332,7 @@ static const struct session_ops ops = {
 	.add_ruby = bpf_session__add_ruby,
 	.new_number = bpf_session__new_number,
 	.set_target = bpf_session__set_target,
+	.set_context = bpf_session__set_context,
 	.add_target = bpf_session__add_target,
 	.remove_target = bpf_session__remove_target,
 	.drop = bpf_session__drop,

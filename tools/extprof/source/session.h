@@ -121,6 +121,8 @@ struct session_ops {
 	int (*add_ruby)(struct session *s, const struct source_target *target, uint32_t *failed, struct diag *d);
 	/* Change what is known of a process that is followed.  0 or -errno. */
 	int (*set_target)(struct session *s, const struct target_key *key, const struct target_config *config);
+	/* Where threads of the process have records of their own, while it runs that VM.  0 or -errno.  NULL: they are not read. */
+	int (*set_context)(struct session *s, const struct target_key *key, uint32_t vm, const struct trace_place *place);
 	/* Add what was sampled without the kernel, while the source is stopped. */
 	void (*add_counters)(struct session *s, uint32_t process, enum sample_source source,
 			     const struct source_counters *counters);
@@ -221,6 +223,17 @@ static inline int session__set_target(struct session *s, const struct target_key
 				      const struct target_config *config)
 {
 	return s->ops->set_target ? s->ops->set_target(s, key, config) : 0;
+}
+
+static inline bool session__reads_contexts(const struct session *s)
+{
+	return s->ops->set_context;
+}
+
+static inline int session__set_context(struct session *s, const struct target_key *key, uint32_t vm,
+				       const struct trace_place *place)
+{
+	return s->ops->set_context ? s->ops->set_context(s, key, vm, place) : 0;
 }
 
 static inline int session__add_target(struct session *s, const struct target_key *key, pid_t pid,

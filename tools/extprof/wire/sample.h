@@ -191,7 +191,9 @@ struct target_config {
 	struct ring_use ring;	/* what it has sent; set by the BPF programs */
 	uint16_t ec_context;	/* 0: there is none */
 	uint16_t ec_label_marks;	/* the same */
-	uint16_t reserved[2];
+	/* Of the thread-local variable that has the address of a record: see trace_place. */
+	uint32_t context_module;
+	int64_t context_offset;
 };
 
 /* A process wherever it is seen from: the inode number of its pid namespace
@@ -221,7 +223,7 @@ struct source_counters {
 RECORD_ASSERT(frame, sizeof(struct sample_frame) == 16);
 RECORD_ASSERT(event, sizeof(struct sample_event) == 160 && __builtin_offsetof(struct sample_event, context) % 8 == 0);
 RECORD_ASSERT(machine, sizeof(struct sample_machine) == 5120);
-RECORD_ASSERT(config, sizeof(struct target_config) == 136);
+RECORD_ASSERT(config, sizeof(struct target_config) == 144);
 RECORD_ASSERT(key, sizeof(struct target_key) == 8);
 RECORD_ASSERT(counter_key, sizeof(struct counter_key) == 8);
 RECORD_ASSERT(counters, sizeof(struct source_counters) == 8 * (4 + TRUNC_MAX + LOSS_MAX));

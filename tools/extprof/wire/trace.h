@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * For which span of a trace a thread or fiber works: the record that a program leaves at ec_context, as OpenTelemetry
- * defines it (OTEP 4947).
+ * For which span of a trace a thread or fiber works: the record that a program leaves at ec_context, or a library for a
+ * native thread, as OpenTelemetry defines it (OTEP 4947).
  */
 #ifndef EXTPROF_WIRE_TRACE_H
 #define EXTPROF_WIRE_TRACE_H
@@ -32,6 +32,18 @@ enum trace_state {
 	TRACE_NOT_VALID = 2,	/* the record says that it is not valid, or it changed during the read */
 	TRACE_UNREAD = 3,	/* there is no memory where it should be */
 };
+
+/*
+ * Where threads of a process have the address of a record in a thread-local variable, `otel_thread_ctx_v1` of some
+ * library.  The memory of a module is at one distance from the thread pointer in all threads, or ld.so has allocated it for
+ * each thread, and its address is in the thread's table of modules (the dynamic thread vector, DTV).
+ */
+struct trace_place {
+	uint32_t module;	/* 0: there is none; TRACE_IN_THREAD; or its place in the table */
+	int64_t offset;		/* from the thread pointer, or in the memory of the module */
+};
+#define TRACE_IN_THREAD 0xffffffffu
+#define TRACE_MODULES_MAX 65536u
 
 typedef char trace_assert_record[sizeof(struct trace_record) == 28 ? 1 : -1];
 

@@ -69,6 +69,9 @@ struct walk_scratch {
 		volatile int64_t left;		/* what the frame before said about the pc of the next one */
 	} now;
 	struct rb_debug_ext_ec ec;		/* its head */
+	struct walk_variable {			/* of a thread: where its record is */
+		uint64_t base, modules, count, address;
+	} variable;
 	volatile uint32_t index;		/* of this scratch in the BPF map; for the includer */
 	uint32_t users;				/* programs that are at it; for the includer */
 	uint64_t sent;				/* events; for the includer */
@@ -277,6 +280,43 @@ static __always_inline void walk__context(struct walk_scratch *s, uint64_t addre
 	s->event.trace_state = TRACE_SET;
 }
 
+/* The C library's table of modules: where its address is from the thread pointer, bytes of a module in it, and where its length is. */
+#if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
+#define WALK_MODULES 8
+#else
+#define WALK_MODULES 0
+#endif
+#define WALK_MODULE_SIZE 16u
+#define WALK_MODULES_COUNT (-16)
+
+/* The address of the record that a library has published for the thread; 0: there is none. */
+static __always_inline uint64_t walk__thread_context(struct walk_scratch *s, const struct target_config *cfg, uint64_t tp)
+{
+	/* The stack of a BPF program has no room for it. */
+	struct walk_variable *v = &s->variable;
+
+	if (!cfg->context_module || !tp)
+		return 0;
+	v->base = tp;
+	if (cfg->context_module != TRACE_IN_THREAD) {
+		if (read_target(&v->modules, sizeof(v->modules), tp + WALK_MODULES) ||
+		    read_target(&v->count, sizeof(v->count), v->modules + (uint64_t)WALK_MODULES_COUNT))
+			goto unread;
+		/* The thread has not used the module: its part is allocated then. */
+		if (v->count < cfg->context_module)
+			return 0;
+		if (read_target(&v->base, sizeof(v->base), v->modules + (uint64_t)cfg->context_module * WALK_MODULE_SIZE))
+			goto unread;
+		if (!v->base || v->base == ~0ull)
+			return 0;
+	}
+	if (!read_target(&v->address, sizeof(v->address), v->base + (uint64_t)cfg->context_offset))
+		return v->address;
+unread:
+	s->event.trace_state = TRACE_UNREAD;
+	return 0;
+}
+
 /* The kind of the frame that has this environment: FRAME_KNOWN, FRAME_FINISH, FRAME_OF_C; 0: the kind is not known. */
 static __always_inline uint32_t walk__flags(const struct walk_scratch *s, uint64_t ep)
 {
@@ -386,10 +426,10 @@ static __always_inline int walk__frames(struct walk_scratch *s, const struct tar
 }
 
 /*
- * Walk the stack of the execution context at `ec`.  walk__section() has been called.
- * Returns 0 (then s->event and s->frames are the sample) or a loss_reason.
+ * Walk the stack of the execution context at `ec`.  walk__section() has been called.  `tp`: the thread pointer of the
+ * thread that runs it; 0: not known.  Returns 0 (then s->event and s->frames are the sample) or a loss_reason.
  */
-static __always_inline int walk__ec(struct walk_scratch *s, const struct target_config *cfg, uint64_t ec)
+static __always_inline int walk__ec(struct walk_scratch *s, const struct target_config *cfg, uint64_t ec, uint64_t tp)
 {
 	uint64_t stack, words, cfp, end, total;
 	struct walk_tail tail;
@@ -400,7 +440,8 @@ static __always_inline int walk__ec(struct walk_scratch *s, const struct target_
 	s->event.ec_slot = tail.slot;
 	s->event.label = tail.label;
 	__builtin_memcpy(s->event.label_marks, tail.marks, sizeof(tail.marks));
-	walk__context(s, tail.context);
+	/* What the fiber has of its own is exact. */
+	walk__context(s, tail.context ? tail.context : walk__thread_context(s, cfg, tp));
 	walk__identify(s, cfg, ec);
 	if (!stack || !cfp)
 		return 0;	/* no frame has been pushed on this EC */
@@ -445,7 +486,7 @@ static __always_inline int walk__thread(struct walk_scratch *s, const struct tar
 		s->event.kind = SAMPLE_NATIVE;
 		return 0;
 	}
-	return walk__ec(s, cfg, ec);
+	return walk__ec(s, cfg, ec, tp);
 }
 
 #endif /* EXTPROF_WALK_H */
