@@ -149,10 +149,14 @@ INVALID = ("invalid", "valid_2")
 def hostile_records(ctx):
     """Addresses without memory, records that another process changes as fast as it can, and wrong ones: a sample has the right
     ids or none, and none is lost by that."""
-    ruby = ctx.program("traces_hostile.rb")
+    return hostile(ctx, ctx.program("traces_hostile.rb"))
+
+
+def hostile(ctx, ruby, says=None):
     ruby.expect("ready")
     path = ctx.path("hostile.extprof")
-    reader = ctx.extprof_start("record", "-p", ruby.pid, "-r", harness.rate(5000), "-o", path, "-o", ctx.path("out.folded"))
+    reader = ctx.extprof_start("record", "-v", "-p", ruby.pid, "-r", harness.rate(5000), "-o", path, "-o", ctx.path("out.folded"))
+    reader.says(says or "it is measured")
     ctx.attached(reader)
     ruby.tell("5")
     ruby.expect("done", timeout=60)

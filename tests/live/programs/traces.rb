@@ -1,5 +1,5 @@
 # Work for spans of traces, each in a method of its own. The work is between two readings of the thread's own CPU clock.
-# Argument: how the spans change: threads, fibers.
+# Argument: how the spans change: threads, fibers, native (in a variable of the native thread).
 require_relative "trace_context"
 KIND = ARGV[0]
 USED = Thread::Queue.new
@@ -50,6 +50,12 @@ def turn
     # A thread begins without a context, and so does a fiber.
     span("b1", 1) { threads(1) { work("none", 1) } }
     span("a1", 1) { Fiber.new { work("none", 1) }.resume }
+  when "native", "forked"
+    work("none", 1)
+    span("a1", 2) { span("a2", 1) }
+    span("b1", 1) { threads(1) { work("none", 1) } }
+    # The variable is the thread's, whichever fiber runs.
+    span("a1", 1) { Fiber.new { work("a1", 1) }.resume }
   when "fibers"
     Fiber.set_scheduler(Turns.new)
     # Each is switched away in the middle.
@@ -72,8 +78,10 @@ end
 
 puts "ready"
 $stdout.flush
+# What works is a child, which is made then.
+fork ? (Process.wait; exit) : nil if KIND == "forked" && $stdin.gets
 finish = Process.clock_gettime(Process::CLOCK_MONOTONIC) + $stdin.gets.to_f
-threads(KIND == "threads" ? 3 : 1) { turn while Process.clock_gettime(Process::CLOCK_MONOTONIC) < finish }
+threads(KIND == "fibers" ? 1 : 3) { turn while Process.clock_gettime(Process::CLOCK_MONOTONIC) < finish }
 sum = Hash.new(0)
 sum.update(USED.pop) { |_, a, b| a + b } until USED.empty?
 sum.each { |name, ns| puts "#{name} #{ns}" }

@@ -137,6 +137,7 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, const stru
 	engine__add_natives(e, p, vm);
 	p->vm = vm;
 	p->state = PROCESS_SAMPLED;
+	engine__look_for_context(e, p);
 	p->search_until = 0;
 	e->set.sampled++;
 	return err;
@@ -357,8 +358,10 @@ static int on_found(struct engine *e, struct search *search, struct diag *d)
 	struct process *p = process_set__find(&e->set, search->process);
 	int err = 0;
 
+	if (p && search->context)
+		engine__take_context(e, p, search->context);
 	/* Else it is gone, or this is the search of another life. */
-	if (p && p->search == search)
+	else if (p && p->search == search)
 		err = take_found(e, p, search, d);
 	search__free(search);
 	return err;

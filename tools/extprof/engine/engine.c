@@ -214,6 +214,7 @@ int engine__step(struct engine *e, struct diag *d)
 	engine__step_natives(e);
 	engine__step_revisions(e);
 	engine__step_titles(e);
+	engine__step_contexts(e);
 	if (!e->behind)
 		engine__clean_up(e);
 	if (err)

@@ -80,6 +80,8 @@ static void on_fork(struct engine *e, const struct process_event *ev)
 	if (!ev->vm)
 		return;
 	on_copy(e, p, ev);
+	if (parent)
+		engine__fork_context(p, parent, ev->time);
 	if (p->shares_vm)
 		return;		/* it is about to execute something */
 	row = process__row(&e->set, p);

@@ -263,6 +263,7 @@ void engine__destroy(struct engine *e)
 	searcher__destroy(e->native_searcher);
 	session__close(e->session);
 	places__release(e->places);
+	context_files__release(e->context_files);
 	engine__restore_intervals(e);
 	engine__free_recording(e);
 	triggers__free(&e->triggers);

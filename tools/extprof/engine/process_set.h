@@ -65,6 +65,9 @@ struct process {
 	char comm[TASK_COMM_SIZE];
 	char *own_name, *revision;	/* lists, see process/own_name.h and revision.h; NULL: nothing */
 	bool knows_revision;		/* `revision` was looked for */
+	/* The place of its threads' contexts is known, or it is looked for; when, and since when: CLOCK_MONOTONIC, ns. */
+	bool context_known, context_look;
+	uint64_t context_at, context_since;
 	uint64_t title_at;	/* its title was read again; CLOCK_MONOTONIC, ns */
 };
 

@@ -51,6 +51,7 @@ void search__free(struct search *search)
 	ruby_file__close(&search->file);
 	places__release(search->places);
 	native_work__free(search->native);
+	context_look__free(search->context);
 	free(search);
 }
 
@@ -74,6 +75,10 @@ void search__run(struct search *search, struct deadline *deadline)
 
 	if (search->native) {
 		native_work__run(search->native, deadline);
+		return;
+	}
+	if (search->context) {
+		context_look__run(search->context, deadline);
 		return;
 	}
 	search->err = t->pidfd < 0 ? target__open(t, search->pid, &search->diag) : 0;

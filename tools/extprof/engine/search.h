@@ -10,6 +10,7 @@
 
 #include "base/diag.h"
 #include "native/native_work.h"
+#include "process/context_search.h"
 #include "process/target.h"
 #include "ruby/vm.h"
 #include "source/places.h"
@@ -23,7 +24,9 @@ struct searcher;
  * searcher's, with all that is in it. */
 struct search {
 	struct search *next;
-	struct native_work *native;	/* this is to be done, and nothing else; NULL: a ruby is looked for */
+	/* One of these is to be done, and nothing else; both NULL: a ruby is looked for. */
+	struct native_work *native;
+	struct context_look *context;
 	uint32_t process;		/* for the caller: which one */
 	pid_t pid;
 	struct target target;		/* opened by the search, if its pidfd is -1 */

@@ -98,6 +98,8 @@ struct engine {
 	struct searcher *native_searcher;	/* NULL: native frames are not wanted */
 	uint32_t native_files_told;	/* in the log */
 	struct places *places;	/* in the files of rubies */
+	struct context_files *context_files;	/* NULL: none was looked at */
+	uint64_t contexts_at;	/* processes are looked at again then; CLOCK_MONOTONIC, ns */
 	struct gate *gate;	/* holds the command until it is sampled; NULL: it runs */
 	uint64_t gate_until;	/* CLOCK_MONOTONIC, ns */
 	struct cgroup cgroup;	/* of the selection */
@@ -355,6 +357,17 @@ int engine__hold_command(struct engine *e, struct diag *d);
 void engine__release_command(struct engine *e, uint64_t now);
 /* ns until the next search is due; UINT64_MAX: none. */
 uint64_t engine__search_wait(const struct engine *e, uint64_t now);
+
+/* contexts.c: of OpenTelemetry, of native threads.  Without a reader that takes them these do nothing. */
+
+/* A ruby was found in the process: look at its libraries. */
+void engine__look_for_context(struct engine *e, struct process *p);
+/* The parent has made the process at that time, CLOCK_MONOTONIC, ns. */
+void engine__fork_context(struct process *p, const struct process *parent, uint64_t time);
+/* Look again at some that have none. */
+void engine__step_contexts(struct engine *e);
+/* A look is done. */
+void engine__take_context(struct engine *e, struct process *p, const struct context_look *look);
 
 /* discover.c: processes that exist already */
 

@@ -192,7 +192,8 @@ void elf_file__symbols(struct elf_file *f, const Elf64_Shdr *table,
 		if (!part)
 			return;
 		memcpy(&symbol, part, sizeof(symbol));
-		if (symbol.st_shndx == SHN_UNDEF || !symbol.st_value)
+		/* The first thread-local variable is at 0. */
+		if (symbol.st_shndx == SHN_UNDEF || (!symbol.st_value && ELF64_ST_TYPE(symbol.st_info) != STT_TLS))
 			continue;
 		name = string_at(f, &names, symbol.st_name);
 		if (name && see(context, name, &symbol))

@@ -12,7 +12,7 @@
 #define ANSWER_TIMEOUT 2000000000ull
 #define CPU_SECONDS 2
 
-enum parser_work { SEARCH, FIND, ROWS, SYMBOLS, MAP };
+enum parser_work { SEARCH, FIND, ROWS, SYMBOLS, MAP, CONTEXT };
 
 struct request {
 	uint64_t size, offset;
@@ -29,6 +29,7 @@ struct answer {
 		struct elf_finding finding;
 		struct unwind_rows rows;
 		struct symbols_piece symbols;
+		struct elf_context context;
 		struct {
 			uint64_t section;
 			int32_t results[ELF_WISHES_MAX];
@@ -58,6 +59,8 @@ static int work(const void *data, size_t size, int *fd, void *to)
 		return elf_unwind__rows(*fd, r->size, &answer->budget, &r->rows_from, &answer->rows);
 	if (r->work == SYMBOLS)
 		return elf_symbols__read(*fd, r->size, &answer->budget, &r->symbols_from, &answer->symbols);
+	if (r->work == CONTEXT)
+		return elf_context__find(*fd, r->size, &answer->budget, &answer->context);
 	if (r->work == MAP)
 		return perf_map__read(*fd, r->size, &r->symbols_from, &answer->symbols);
 	return elf_places__find(*fd, r->size, r->offset, &answer->budget, r->wishes, r->count, answer->found,
@@ -156,4 +159,14 @@ int parser__symbols(const struct parser_file *file, const struct symbols_place *
 int parser__map(const struct parser_file *file, const struct symbols_place *from, struct symbols_piece *piece)
 {
 	return read_symbols(MAP, file, from, piece);
+}
+
+int parser__context(const struct parser_file *file, struct elf_context *c)
+{
+	const struct request r = { .work = CONTEXT, .size = file->size };
+	struct answer answer = { 0 };
+	int err = ask(file, &r, &answer);
+
+	*c = answer.context;
+	return !err && c->count > ELF_CONTEXT_WORDS_MAX ? -EIO : err;
 }

@@ -7,6 +7,7 @@
 #define EXTPROF_PARSER_H
 
 #include "base/deadline.h"
+#include "parser/elf_context.h"
 #include "parser/elf_places.h"
 #include "parser/elf_section.h"
 #include "parser/elf_symbols.h"
@@ -33,6 +34,8 @@ int parser__find(const struct parser_file *file, uint64_t offset, const struct e
 /* Same contract as elf_unwind__rows() and elf_symbols__read(), with the errors of helper__ask().  The results are
  * within bounds, but not trusted. */
 int parser__rows(const struct parser_file *file, const struct unwind_place *from, struct unwind_rows *rows);
+/* The same of elf_context__find(). */
+int parser__context(const struct parser_file *file, struct elf_context *c);
 /* The same of perf_map__read(). */
 int parser__map(const struct parser_file *file, const struct symbols_place *from, struct symbols_piece *piece);
 int parser__symbols(const struct parser_file *file, const struct symbols_place *from, struct symbols_piece *piece);

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where the contexts of threads are: of a program that says it, and of words that ld.so, or a liar, has written. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "memory_fake.h"
+#include "process/context_search.h"
+
+/* It is beside the tests. */
+static const char *program_path(void)
+{
+	static char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 32);
+	char *slash;
+
+	path[n > 0 ? n : 0] = '\0';
+	slash = strrchr(path, '/');
+	strcpy(slash ? slash + 1 : path, "context_program");
+	return path;
+}
+
+TEST(context_of_a_program_is_where_it_says)
+{
+	struct context_files *files = context_files__new();
+	const char *path = program_path();
+	struct memory_fake fake;
+	struct trace_place place;
+	struct context_look *look;
+	int in[2], out[2];
+	char line[64] = "";
+	pid_t pid;
+
+	memory_fake__init(&fake);
+	CHECK(!pipe(in) && !pipe(out));
+	pid = fork();
+	if (!pid) {
+		dup2(in[0], 0);
+		dup2(out[1], 1);
+		execl(path, path, (char *)NULL);
+		_exit(1);
+	}
+	CHECK(read(out[0], line, sizeof(line) - 1) > 0);
+	look = context_look__new(files, pid, 1);
+	context_look__run(look, NULL);
+	CHECK(look->found && look->variable.is_program && context_look__place(look, &fake.memory, &place));
+	CHECK_INT((int)place.module, (int)TRACE_IN_THREAD);
+	CHECK_INT((int)place.offset, atoi(line));
+	/* No word of its memory was needed. */
+	CHECK_INT(fake.reads, 0);
+	context_look__free(look);
+	close(in[1]);
+	close(in[0]);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	/* This one is without: and is known to be from now on. */
+	for (int i = 0; i < 2; i++) {
+		look = context_look__new(files, getpid(), 1);
+		context_look__run(look, NULL);
+		CHECK(!look->found && !look->err && !context_look__place(look, &fake.memory, &place) && !place.module);
+		context_look__free(look);
+	}
+	look = context_look__new(files, pid, 1);
+	context_look__run(look, NULL);
+	CHECK(!look->found && look->err);
+	context_look__free(look);
+	close(out[0]);
+	close(out[1]);
+	context_files__release(files);
+}
+
+static struct context_look look;
+static uint64_t words[4], bias;
+
+/* What is told of a library whose only word is of that kind. */
+static bool place_of(uint32_t how, uint64_t first, uint64_t second, struct trace_place *place)
+{
+	struct memory_fake fake;
+
+	memory_fake__init(&fake);
+	memset(&look, 0, sizeof(look));
+	look.found = true;
+	look.variable.bias = bias = (uintptr_t)words - 0x1000;
+	look.variable.of = (struct elf_context){ .found = 1, .has_load = 1, .has_program = 1, .program = -8, .offset = 0x30, .count = 1 };
+	look.variable.of.words[0] = (struct elf_context_word){ how, 0x1000 };
+	words[0] = first;
+	words[1] = second;
+	return context_look__place(&look, &fake.memory, place);
+}
+
+TEST(context_words_are_believed_within_bounds)
+{
+	uint64_t index[2] = { 7, 0x30 };
+	struct memory_fake fake;
+	struct trace_place place;
+
+	CHECK(place_of(CONTEXT_OFFSET, (uint64_t)-64, 0, &place) && place.module == TRACE_IN_THREAD && place.offset == -64);
+	CHECK(!place_of(CONTEXT_OFFSET, 0, 0, &place) && !place.module);
+	CHECK(!place_of(CONTEXT_OFFSET, 0xdeadbeef0000, 0, &place) && !place.module);
+	CHECK(place_of(CONTEXT_MODULE, 5, 0, &place) && place.module == 5 && place.offset == 0x30);
+	CHECK(!place_of(CONTEXT_MODULE, 0, 0, &place) && !place.module);
+	CHECK(!place_of(CONTEXT_MODULE, TRACE_IN_THREAD, 0, &place) && !place.module);
+	CHECK(!place_of(CONTEXT_MODULE, 1ull << 32, 0, &place) && !place.module);
+	CHECK(place_of(CONTEXT_DESCRIPTOR, 1, (uint64_t)-128, &place) && place.module == TRACE_IN_THREAD && place.offset == -128);
+	CHECK(place_of(CONTEXT_DESCRIPTOR, 1, (uintptr_t)index, &place) && place.module == 7 && place.offset == 0x30);
+	/* It has not been used yet. */
+	CHECK(!place_of(CONTEXT_DESCRIPTOR, 0, 0, &place) && !place.module);
+	CHECK(!place_of(CONTEXT_DESCRIPTOR, 1, 0xdeadbeef0000, &place) && !place.module);
+	index[1] = 0x38;
+	CHECK(!place_of(CONTEXT_DESCRIPTOR, 1, (uintptr_t)index, &place) && !place.module);
+	CHECK(!place_of(99, 1, 1, &place) && !place.module);
+	/* Another C library has another table. */
+	CHECK(place_of(CONTEXT_MODULE, 5, 0, &place));
+	memory_fake__init(&fake);
+	look.old_table = true;
+	CHECK(!context_look__place(&look, &fake.memory, &place) && !place.module);
+}
+
+TEST(context_of_a_file_that_lies)
+{
+	struct elf_context c;
+	int fd = memfd_create("context", MFD_CLOEXEC);
+	char image[65536];
+	struct elf_budget budget;
+	FILE *f = fopen(program_path(), "rb");
+	size_t size = f ? fread(image, 1, sizeof(image), f) : 0;
+
+	CHECK(fd >= 0 && size > 4096 && size < sizeof(image));
+	fclose(f);
+	srand(1);
+	CHECK(!ftruncate(fd, (off_t)size));
+	for (int i = 0; i < 3000; i++) {
+		size_t at[4];
+
+		for (int j = 0; j < 4; j++) {
+			/* The headers of the file and of its sections, or anywhere. */
+			at[j] = (size_t)rand() % (j < 2 ? 1024 : size);
+			if (j == 3)
+				at[j] = size - 1 - (size_t)rand() % 2048;
+			image[at[j]] ^= (char)(1 + rand() % 255);
+		}
+		CHECK(pwrite(fd, image, size, 0) == (ssize_t)size);
+		elf_budget__init(&budget);
+		elf_context__find(fd, i % 2 ? size : (uint64_t)rand() % size, &budget, &c);
+		CHECK(c.count <= ELF_CONTEXT_WORDS_MAX);
+		if (i % 20 == 19) {
+			f = fopen(program_path(), "rb");
+			CHECK(f && fread(image, 1, size, f) == size);
+			fclose(f);
+		}
+	}
+	close(fd);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Contexts of OpenTelemetry that a library publishes for native threads: in which processes, and where. */
+#include <inttypes.h>
+
+#include "engine/state.h"
+
+/* How often processes are looked at that have none so far, ns: a program can load the library at any time.  The first time
+ * is when a ruby was found in it; then each time when it has lived twice as long, and at least so often. */
+#define INTERVAL 200000000ull
+#define FIRST 1000000000ull
+#define LAST 300000000000ull
+/* Looks that begin in one step of the engine, which also has samples to fetch. */
+#define STEP_MAX 2u
+
+static bool is_of_interest(const struct engine *e, const struct process *p)
+{
+	return p && p->state == PROCESS_SAMPLED && p->vm && p->vm->space && !p->vm->plain && !p->shares_vm && !p->context_known &&
+	       !p->context_look && e->context_files;
+}
+
+static void begin_look(struct engine *e, struct process *p)
+{
+	struct search *search = search__new(p->number, p->pid, &e->table);
+
+	p->context_at = deadline__now();
+	if (!search)
+		return;
+	search->context = context_look__new(e->context_files, p->pid, p->vm->number);
+	if (!search->context || search__submit(e->searcher, search))
+		search__free(search);
+	else
+		p->context_look = true;
+}
+
+void engine__look_for_context(struct engine *e, struct process *p)
+{
+	p->context_known = p->context_look = false;
+	p->context_since = p->context_at = deadline__now();
+	/* Sums of what processes do have no traces. */
+	if (!e->context_files && !e->figures && session__reads_contexts(e->session))
+		e->context_files = context_files__new();
+	if (is_of_interest(e, p))
+		begin_look(e, p);
+}
+
+void engine__fork_context(struct process *p, const struct process *parent, uint64_t time)
+{
+	/* The kernel has given it the place of its parent, if that was known then. */
+	p->context_known = parent->context_known && parent->context_at < time;
+	p->context_since = p->context_at = deadline__now();
+}
+
+/* It has lived `age` since it was found when it was looked at last. */
+static bool is_due(const struct process *p, uint64_t now)
+{
+	uint64_t age = p->context_at - p->context_since, wait = age < FIRST ? FIRST : age < LAST ? age : LAST;
+
+	return now >= p->context_at + wait;
+}
+
+void engine__step_contexts(struct engine *e)
+{
+	uint64_t now = deadline__now();
+	uint32_t most = STEP_MAX;
+
+	if (!e->context_files || now < e->contexts_at)
+		return;
+	e->contexts_at = now + INTERVAL;
+	for (uint32_t i = 0; i < e->set.count && most; i++) {
+		struct process *p = e->set.list[i];
+
+		if (!is_of_interest(e, p) || !is_due(p, now))
+			continue;
+		begin_look(e, p);
+		most--;
+	}
+}
+
+void engine__take_context(struct engine *e, struct process *p, const struct context_look *look)
+{
+	struct deadline *deadline;
+	struct trace_place place;
+	bool known;
+
+	p->context_look = false;
+	/* It runs another program by now. */
+	if (!p->vm || p->vm->number != look->vm || !is_of_interest(e, p) || !look->found)
+		return;
+	deadline = address_space__lift_deadline(p->vm->space);
+	known = context_look__place(look, &p->vm->space->memory, &place);
+	p->vm->space->deadline = deadline;
+	if (!known || session__set_context(e->session, &p->key, look->vm, &place))
+		return;
+	p->context_known = true;
+	p->context_at = deadline__now();
+	log_to__line(&e->settings.log, "process %d: its threads have a context of OpenTelemetry (%s %" PRId64 ")", p->pid,
+		     place.module == TRACE_IN_THREAD ? "from the thread pointer" : "in a module,", place.offset);
+}

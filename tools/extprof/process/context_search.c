@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "process/context_search.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/map64.h"
+#include "parser/parser.h"
+#include "process/proc.h"
+#include "process/target_file.h"
+
+/* Files of one process that are opened; rubies with gems have some hundreds. */
+#define FILES_MAX 4096u
+/* Lines of a memory map. */
+#define LINES_MAX 65536u
+/* Files that are remembered, and for how long: then another one may be at its place. */
+#define KNOWN_MAX 65536u
+#define KNOWN_FOR 3600000000000ull
+/* From the thread pointer, in both directions: a program has some kilobytes there. */
+#define DISTANCE_MAX (1 << 24)
+
+struct context_files {
+	pthread_mutex_t lock;
+	uint32_t references;
+	struct map64 without;		/* by a hash of device, inode and path */
+	uint64_t since;
+};
+
+struct context_files *context_files__new(void)
+{
+	struct context_files *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	pthread_mutex_init(&f->lock, NULL);
+	f->references = 1;
+	f->since = deadline__now();
+	return f;
+}
+
+struct context_files *context_files__hold(struct context_files *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->references++;
+	pthread_mutex_unlock(&f->lock);
+	return f;
+}
+
+void context_files__release(struct context_files *f)
+{
+	bool last;
+
+	if (!f)
+		return;
+	pthread_mutex_lock(&f->lock);
+	last = !--f->references;
+	pthread_mutex_unlock(&f->lock);
+	if (!last)
+		return;
+	map64__free(&f->without);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
+static bool is_without(struct context_files *f, uint64_t key)
+{
+	bool known;
+
+	pthread_mutex_lock(&f->lock);
+	if (deadline__now() - f->since > KNOWN_FOR || f->without.count >= KNOWN_MAX) {
+		map64__clear(&f->without);
+		f->since = deadline__now();
+	}
+	known = map64__get(&f->without, key) != MAP64_NONE;
+	pthread_mutex_unlock(&f->lock);
+	return known;
+}
+
+static void add_without(struct context_files *f, uint64_t key)
+{
+	pthread_mutex_lock(&f->lock);
+	/* Another thread may have added it.  Without memory it is opened again. */
+	if (map64__get(&f->without, key) == MAP64_NONE)
+		map64__add(&f->without, key, 1);
+	pthread_mutex_unlock(&f->lock);
+}
+
+struct context_look *context_look__new(struct context_files *files, pid_t pid, uint32_t vm)
+{
+	struct context_look *look = calloc(1, sizeof(*look));
+
+	if (!look)
+		return NULL;
+	look->files = context_files__hold(files);
+	look->pid = pid;
+	look->vm = vm;
+	return look;
+}
+
+void context_look__free(struct context_look *look)
+{
+	if (!look)
+		return;
+	context_files__release(look->files);
+	free(look);
+}
+
+/* -- files ------------------------------------------------------------------------------------ */
+
+static uint64_t key_of(const struct mapping *m)
+{
+	const uint64_t parts[] = { m->device, m->inode };
+
+	return hash__bytes(m->path, strlen(m->path), hash__bytes(parts, sizeof(parts), 0));
+}
+
+/* The file whose beginning is mapped there. */
+static void look_at(struct context_look *look, struct target_files *files, const struct mapping *m)
+{
+	struct parser_file file = { .owner = files->owner, .deadline = files->deadline };
+	struct elf_context c;
+	struct stat st;
+	int err;
+
+	file.fd = target_file__open_mapped(files, m, &st);
+	if (file.fd < 0)
+		return;
+	file.size = (uint64_t)st.st_size;
+	err = parser__context(&file, &c);
+	close(file.fd);
+	/* What took too long this time need not the next time. */
+	if (err == -ETIMEDOUT || err == -EINTR || err == -EBUSY)
+		return;
+	if (err || !c.found || !c.has_load) {
+		add_without(look->files, key_of(m));
+		return;
+	}
+	look->found = true;
+	look->variable = (struct context_found){ .of = c, .bias = m->start - c.load_vaddr, .is_program = m->is_exe };
+}
+
+static bool is_musl(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && !strncmp(slash, "/ld-musl-", 9);
+}
+
+void context_look__run(struct context_look *look, struct deadline *deadline)
+{
+	uint64_t exe = proc__exe(look->pid, 0);
+	char line[PATH_MAX + 128], path[PATH_MAX];
+	struct mapping m, begin = { 0 };
+	struct target_files files;
+	uint32_t opened = 0;
+	FILE *f;
+
+	target_files__of_process(&files, look->pid, 0, deadline);
+	f = proc__open(look->pid, 0, GUARDED_MAPS);
+	if (!f) {
+		look->err = -errno;
+		return;
+	}
+	for (uint32_t i = 0; i < LINES_MAX && opened < FILES_MAX && !look->found && fgets(line, sizeof(line), f); i++) {
+		if (deadline && deadline__over(deadline))
+			break;
+		if (!mapping__parse(line, exe, &m) || !m.inode || *m.path != '/')
+			continue;
+		if (!m.offset) {
+			begin = m;
+			snprintf(path, sizeof(path), "%s", m.path);
+			begin.path = path;
+		}
+		look->old_table |= is_musl(m.path);
+		/* A file of data has no code. */
+		if (!m.is_code || !begin.inode || m.inode != begin.inode || m.device != begin.device)
+			continue;
+		if (!is_without(look->files, key_of(&begin))) {
+			look_at(look, &files, &begin);
+			opened++;
+		}
+		begin.inode = 0;
+	}
+	fclose(f);
+}
+
+/* -- places ----------------------------------------------------------------------------------- */
+
+static bool set_distance(struct trace_place *place, int64_t distance)
+{
+	*place = (struct trace_place){ TRACE_IN_THREAD, distance };
+	return distance > -DISTANCE_MAX && distance < DISTANCE_MAX;
+}
+
+static bool set_module(const struct context_look *look, struct trace_place *place, uint64_t module)
+{
+	*place = (struct trace_place){ (uint32_t)module, (int64_t)look->variable.of.offset };
+	return module && module < TRACE_MODULES_MAX && !look->old_table;
+}
+
+static bool place_by_word(const struct context_look *look, const struct memory *memory, const struct elf_context_word *w,
+			  struct trace_place *place)
+{
+	uint64_t at = w->address + look->variable.bias, words[2] = { 0 }, index[2];
+
+	if (memory__read(memory, at, words, w->how == CONTEXT_DESCRIPTOR ? sizeof(words) : sizeof(words[0])))
+		return false;
+	switch (w->how) {
+	case CONTEXT_OFFSET:
+		return words[0] && set_distance(place, (int64_t)words[0]);
+	case CONTEXT_MODULE:
+		return set_module(look, place, words[0]);
+	case CONTEXT_DESCRIPTOR:
+		/* The function that the first word is the address of is not known: a distance is no address. */
+		if (!words[0] || !words[1])
+			return false;
+		if (set_distance(place, (int64_t)words[1]))
+			return true;
+		return !memory__read(memory, words[1], index, sizeof(index)) && index[1] == look->variable.of.offset &&
+		       set_module(look, place, index[0]);
+	}
+	return false;
+}
+
+bool context_look__place(const struct context_look *look, const struct memory *memory, struct trace_place *place)
+{
+	const struct context_found *v = &look->variable;
+
+	*place = (struct trace_place){ 0 };
+	if (!look->found)
+		return false;
+	if (v->is_program && v->of.has_program)
+		return set_distance(place, v->of.program);
+	for (uint32_t i = 0; i < v->of.count && i < ELF_CONTEXT_WORDS_MAX; i++)
+		if (place_by_word(look, memory, &v->of.words[i], place))
+			return true;
+	*place = (struct trace_place){ 0 };
+	return false;
+}
