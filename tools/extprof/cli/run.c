@@ -250,7 +250,11 @@ static int check_waiting(struct run *r, struct extprof_error *e)
 	struct extprof_progress p = { .size = sizeof(p) };
 	char choice[256];
 
-	if (!o->all || r->options->command || r->over || extprof_recording_progress(r->recording, &p) || !p.waiting)
+	/* To ask how it goes takes as long as there are processes. */
+	if (!o->all || r->options->command || r->over || r->begun || extprof_recording_progress(r->recording, &p))
+		return 0;
+	r->begun = !p.waiting;
+	if (r->begun)
 		return 0;
 	choice_of(r, choice, sizeof(choice));
 	if (!r->said_waiting && !r->quiet) {

@@ -57,6 +57,7 @@ struct run {
 	bool end;			/* set by a command: leave the loop */
 	uint64_t began;			/* CLOCK_MONOTONIC, ns */
 	bool said_waiting;		/* that no process matches */
+	bool begun;			/* one did */
 };
 
 /* `options` have been parsed. */
