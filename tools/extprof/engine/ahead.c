@@ -78,7 +78,7 @@ struct reading_ahead {
 static void look_ahead(struct engine *e, struct vm *vm, void *context)
 {
 	struct reading_ahead *r = context;
-	uint32_t count = vm__is_readable(vm) ? look_at_vm(e, r->walker, &r->tables, vm) : 0;
+	uint32_t count = look_at_vm(e, r->walker, &r->tables, vm);
 
 	if (count > r->most)
 		r->most = count;
@@ -87,13 +87,14 @@ static void look_ahead(struct engine *e, struct vm *vm, void *context)
 void engine__read_ahead(struct engine *e, uint64_t now)
 {
 	struct reading_ahead r = { 0 };
+	uint64_t from = engine__own_cpu_time();
 
 	if (!(e->sources & 1u << SOURCE_SCHED) || e->figures || now < e->ahead_at)
 		return;
 	r.walker = walker__new();
 	if (r.walker)
-		engine__each_in_turn(e, &e->looks_ahead, look_ahead, &r);
-	e->ahead_at = now + (r.most > MANY_THREADS ? INTERVAL_MANY : INTERVAL);
+		engine__each_in_turn(e, &e->looks_ahead, vm__is_readable, look_ahead, &r);
+	e->ahead_at = now + engine__interval(r.most > MANY_THREADS ? INTERVAL_MANY : INTERVAL, SHARE_OF_LOOKS, from);
 	tables__free(&r.tables);
 	walker__free(r.walker);
 }

@@ -10,6 +10,10 @@
 /* For samples that were put aside, in one step: those of the others wait meanwhile. */
 #define ASIDE_TIME (20 * MS)
 
+/* Between two readings of what a process has renamed: so much for each process that there is, ns. */
+#define UPDATE_SHARE (50 * MS)
+#define UPDATE_LAST (10 * SECOND)
+
 /* For the resolver. */
 struct vm *engine__vm_of(void *context, const struct sample_event *s, uint32_t *row)
 {
@@ -88,8 +92,8 @@ bool engine__has_more(const struct engine *e)
 	return e->behind || e->aside.count || e->updates.more;
 }
 
-void engine__each_in_turn(struct engine *e, struct visits *v, void (*visit)(struct engine *e, struct vm *vm, void *context),
-			  void *context)
+void engine__each_in_turn(struct engine *e, struct visits *v, bool (*wants)(const struct vm *vm),
+			  void (*visit)(struct engine *e, struct vm *vm, void *context), void *context)
 {
 	uint32_t count = e->set.vm_count, from = v->next < count ? v->next : 0;
 
@@ -100,7 +104,7 @@ void engine__each_in_turn(struct engine *e, struct visits *v, void (*visit)(stru
 		struct vm *vm = i < e->set.vm_count ? e->set.vms[i] : NULL;
 		uint64_t before;
 
-		if (!vm)
+		if (!vm || !wants(vm))
 			continue;
 		if (!aside__has_time(&e->aside, vm)) {
 			if (!v->more)
@@ -114,21 +118,41 @@ void engine__each_in_turn(struct engine *e, struct visits *v, void (*visit)(stru
 	}
 }
 
+/* Are names to be read again?  Of one process in each tick; of many, each has its turn less often, unless samples wait for it. */
+static bool is_due(const struct engine *e, const struct vm *vm, uint64_t now)
+{
+	uint64_t wait = UPDATE_SHARE * e->set.live;
+
+	return vm->turn.waiting || vm->symbols.work <= 0 || now >= vm->updated_at + (wait < UPDATE_LAST ? wait : UPDATE_LAST);
+}
+
+static bool wants_update(const struct vm *vm)
+{
+	return !vm->exited && !vm->plain && (vm->touched || vm->stale || vm->turn.waiting);
+}
+
 static void update(struct engine *e, struct vm *vm, void *context)
 {
-	(void)context;
-	if (vm->exited || vm->plain || (!vm->touched && !vm->turn.waiting))
-		return;
-	vm->touched = false;
-	if (threads__name_young(&vm->threads))
+	uint64_t now = *(uint64_t *)context;
+
+	/* These are young once: at each use, whether or not the rest is due. */
+	if (vm->touched && threads__name_young(&vm->threads))
 		e->young_threads_at = deadline__now();
+	vm->stale |= vm->touched;
+	vm->touched = false;
+	if (!is_due(e, vm, now))
+		return;
+	vm->stale = false;
+	vm->updated_at = now;
 	if (vm->space && !symbols__update(&vm->symbols, false) && e->settings.command)
 		symbols__prefetch(&vm->symbols, PREFETCH);
 }
 
 void engine__update_vms(struct engine *e)
 {
-	engine__each_in_turn(e, &e->updates, update, NULL);
+	uint64_t now = deadline__now();
+
+	engine__each_in_turn(e, &e->updates, wants_update, update, &now);
 }
 
 static int compare_sizes(const void *a, const void *b)

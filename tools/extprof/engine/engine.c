@@ -95,19 +95,42 @@ static void keep_names(struct engine *e)
 			engine__keep_names(e->set.vms[i]);
 }
 
+uint64_t engine__own_cpu_time(void)
+{
+	struct timespec t;
+
+	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0 : (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+}
+
+uint64_t engine__interval(uint64_t least, uint32_t share, uint64_t from)
+{
+	uint64_t took = (engine__own_cpu_time() - from) * share;
+
+	return least < took ? took : least;
+}
+
+/* Threads can change their names. */
+static void refresh_names(struct engine *e, uint64_t now)
+{
+	uint64_t from = engine__own_cpu_time();
+
+	for (uint32_t i = 0; i < e->set.vm_count; i++)
+		if (e->set.vms[i] && !e->set.vms[i]->exited)
+			threads__refresh(&e->set.vms[i]->threads, false);
+	e->names_at = now + engine__interval(NAMES_INTERVAL, SHARE_OF_LOOKS, from);
+}
+
 /* Do the work that is not urgent. */
 static void look_around(struct engine *e, uint64_t now)
 {
+	uint64_t from;
+
 	if (now >= e->ask_at && !e->paused) {
 		e->ask_at = now + NAME_RETENTION_INTERVAL;
 		keep_names(e);
 	}
-	if (now >= e->names_at) {
-		e->names_at = now + NAMES_INTERVAL;
-		for (uint32_t i = 0; i < e->set.vm_count; i++)
-			if (e->set.vms[i] && !e->set.vms[i]->exited)
-				threads__refresh(&e->set.vms[i]->threads, false);
-	}
+	if (now >= e->names_at)
+		refresh_names(e, now);
 	if (!e->paused)
 		engine__read_ahead(e, now);
 	engine__figures_memory(e, now);
@@ -116,10 +139,11 @@ static void look_around(struct engine *e, uint64_t now)
 		engine__select(e, now);
 	if (now < e->look_at)
 		return;
-	e->look_at = now + LOOK_INTERVAL;
+	from = engine__own_cpu_time();
 	if (e->started && !e->paused)
 		session__follow(e->session);
 	check_memory(e);
+	e->look_at = now + engine__interval(LOOK_INTERVAL, SHARE_OF_LOOKS, from);
 }
 
 uint64_t engine__wait(const struct engine *e)

@@ -17,9 +17,9 @@
 /* How often to look, and how often to see whether processes have such threads. */
 #define LOOK_INTERVAL (10 * MS)
 #define SCAN_INTERVAL (30 * MS)
-/* Each of the two takes at most one part in so many of a CPU, by what the last COSTS ones took on average.  What one look
- * finds must not say when the next one is: a look at fibers that wait for something new takes longer, and of short waits
- * fewer would be seen than of long ones. */
+/* The look takes at most one part in so many of a CPU: accounts are made of it.  It and the scan go by what the last COSTS ones
+ * took on average.  What one look finds must not say when the next one is: a look at fibers that wait for something new takes
+ * longer, and of short waits fewer would be seen than of long ones. */
 #define SHARE 50u
 #define COSTS 32u
 #define QUEUE_MAX (16u << 20)
@@ -225,23 +225,16 @@ static bool is_wanted(const struct engine *e)
 	return e->started && !e->paused && !e->figures && session__waits(e->session, &waits);
 }
 
-static uint64_t own_cpu_time(void)
-{
-	struct timespec t;
-
-	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0 : (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
-}
-
 /* When to do it again: it took CPU time since `from`. */
-static uint64_t next(struct engine_shared *s, uint64_t interval, uint64_t *cost, uint64_t from)
+static uint64_t next(struct engine_shared *s, uint64_t interval, uint32_t share, uint64_t *cost, uint64_t from)
 {
-	uint64_t now = deadline__now(), took = own_cpu_time() - from;
+	uint64_t now = deadline__now(), took = engine__own_cpu_time() - from;
 
 	*cost += took / COSTS;
 	*cost -= *cost / COSTS;
 	s->watcher.random = hash__mix(s->watcher.random + now);
-	if (interval < *cost * SHARE)
-		interval = *cost * SHARE;
+	if (interval < *cost * share)
+		interval = *cost * share;
 	return now + interval / 2 + s->watcher.random % interval;
 }
 
@@ -257,16 +250,16 @@ void engine__step_shared(struct engine *e, uint64_t now)
 	s = e->shared;
 	if (!s)
 		return;
-	from = own_cpu_time();
+	from = engine__own_cpu_time();
 	if (now >= s->scan_at) {
 		scan(e, s);
 		s->scanned_at = now;
-		s->scan_at = next(s, SCAN_INTERVAL, &s->scan_cost, from);
+		s->scan_at = next(s, SCAN_INTERVAL, SHARE_OF_LOOKS, &s->scan_cost, from);
 	}
-	from = own_cpu_time();
+	from = engine__own_cpu_time();
 	if (s->count && deadline__now() >= s->look_at) {
 		look(e, s, false);
-		s->look_at = next(s, LOOK_INTERVAL, &s->look_cost, from);
+		s->look_at = next(s, LOOK_INTERVAL, SHARE, &s->look_cost, from);
 	}
 }
 

@@ -6,7 +6,7 @@
 /* How often each process is looked at. */
 #define FIGURES_INTERVAL SECOND
 /* Processes of one look.  Of more, each has its turn less often. */
-#define FIGURES_AT_ONCE 64u
+#define FIGURES_AT_ONCE 16u
 
 int engine__record_figures(struct engine *e, uint64_t now, bool last)
 {

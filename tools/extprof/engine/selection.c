@@ -100,7 +100,7 @@ static void leave(struct engine *e, struct process *p)
 void engine__select(struct engine *e, uint64_t now)
 {
 	uint32_t count = e->set.count;
-	uint64_t took;
+	uint64_t from = engine__own_cpu_time(), took;
 
 	if (now < e->select_at || !has_conditions(e))
 		return;
@@ -119,6 +119,7 @@ void engine__select(struct engine *e, uint64_t now)
 		p->refused = false;
 		backoff__reset(&p->backoff, now);
 	}
+	/* Helpers do a part of it. */
 	took = deadline__now() - now;
-	e->select_at = now + (took * SELECT_SHARE > SELECT_INTERVAL ? took * SELECT_SHARE : SELECT_INTERVAL);
+	e->select_at = now + engine__interval(took * SELECT_SHARE > SELECT_INTERVAL ? took * SELECT_SHARE : SELECT_INTERVAL, SHARE_OF_LOOKS, from);
 }

@@ -358,6 +358,15 @@ void engine__release_command(struct engine *e, uint64_t now);
 /* ns until the next search is due; UINT64_MAX: none. */
 uint64_t engine__search_wait(const struct engine *e, uint64_t now);
 
+/* engine.c: how often to look at all processes. */
+
+/* Looks of one kind take at most one part in so many of a CPU. */
+#define SHARE_OF_LOOKS 1000u
+/* CPU time of this thread, ns. */
+uint64_t engine__own_cpu_time(void);
+/* ns until the next look: a look took CPU time since `from`, and takes at most one part in `share`. */
+uint64_t engine__interval(uint64_t least, uint32_t share, uint64_t from);
+
 /* contexts.c: of OpenTelemetry, of native threads.  Without a reader that takes them these do nothing. */
 
 /* A ruby was found in the process: look at its libraries. */
@@ -505,10 +514,10 @@ int engine__drain(struct engine *e);
 void engine__skip_rest(struct engine *e);
 /* Is there more that can be done at once? */
 bool engine__has_more(const struct engine *e);
-/* Call back for each VM whose turn it is, as long as its user has time in this step; the others come first the next
- * time. */
-void engine__each_in_turn(struct engine *e, struct visits *v, void (*visit)(struct engine *e, struct vm *vm, void *context),
-			  void *context);
+/* Call back for each VM that wants it and whose turn it is, as long as its user has time in this step; the others come first
+ * the next time. */
+void engine__each_in_turn(struct engine *e, struct visits *v, bool (*wants)(const struct vm *vm),
+			  void (*visit)(struct engine *e, struct vm *vm, void *context), void *context);
 /* Read what symbols were put off for. */
 void engine__update_vms(struct engine *e);
 /* Also new names of what is known, before they are used: until that moment (CLOCK_MONOTONIC, ns), or a signal. */

@@ -31,6 +31,8 @@ struct vm {
 	bool confirmed;			/* samples that name it are of it */
 	bool exited;
 	bool touched;			/* for the owner: something was looked up in it */
+	bool stale;			/* ... and its names were not read again since */
+	uint64_t updated_at;		/* for the owner: its names were; CLOCK_MONOTONIC, ns */
 	bool inherited;			/* for the owner: what its parent had at the fork was taken over, */
 	bool table_refused;		/* ... and it was told that it cannot be asked for its table of what lives */
 	bool interval_set;		/* its alloc_interval is what the owner wanted ... */
