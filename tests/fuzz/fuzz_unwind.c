@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rules for finding callers and names of functions, C++'s too, of a file that a target has mapped. */
+#include <elf.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +26,14 @@ static struct elf_budget budget_of_a_file(void)
 	return (struct elf_budget){ .bytes = 16 << 20, .reads = 100000 };
 }
 
-static void read_rows(int fd, size_t size)
+static void read_rows(int fd, size_t size, uint16_t machine)
 {
 	static struct unwind_rows rows;
 	struct unwind_place at = { 0 };
 
 	for (int i = 0; i < PIECES_MAX; i++) {
 		struct elf_budget budget = budget_of_a_file();
-		int err = elf_unwind__rows(fd, size, &budget, &at, &rows);
+		int err = elf_unwind__rows(fd, size, machine, &budget, &at, &rows);
 
 		need(rows.part_count <= UNWIND_PARTS_MAX && rows.count <= UNWIND_ROWS_AT_ONCE);
 		need(rows.build_id.size <= ELF_BUILD_ID_MAX);
@@ -77,7 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int fd = memfd_create("unwind", MFD_CLOEXEC);
 
 	if (fd >= 0 && write(fd, data, size) == (ssize_t)size) {
-		read_rows(fd, size);
+		read_rows(fd, size, EM_X86_64);
+		read_rows(fd, size, EM_AARCH64);
 		read_symbols(fd, size);
 	}
 	if (fd >= 0)

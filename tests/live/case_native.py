@@ -98,7 +98,9 @@ def is_part(labels, truth):
         by_itself = label == "[vm]" and i + 1 < len(labels) and labels[i + 1] not in truth  # as YJIT's mprotect()
         # The entry by which a function calls one of another library has no name.
         in_plt = label == "[native_truth.so]" and i == len(labels) - 1
-        if label.startswith(("[GC", "[ld-linux")) or label == "[YJIT compile]" or by_itself or in_plt:
+        # Where the interpreter's own setjmp() is libc's, as on aarch64.
+        in_setjmp = label in ("_setjmp", "[libc.so.6]") and i == len(labels) - 1
+        if label.startswith(("[GC", "[ld-linux")) or label == "[YJIT compile]" or by_itself or in_plt or in_setjmp:
             labels = labels[:i]
             break
     labels = [l for l in labels if l != "[vm]"]

@@ -138,7 +138,7 @@ def not_ended_by_a_stop(ctx):
         names = functions(main)
         check("thread_stops" not in d, "it was stopped: %s", d.get("thread_stops"))
         check(names[:3] == ["<main>", "Object#epolls", "Stuck.epoll"] and names[-1] == "epoll_framed" and
-              "[truncated: a native function's rbp is lost]" in names, "main: %s", names)
+              "[truncated: a native function's frame pointer is lost]" in names, "main: %s", names)
     check(call_of(p.pid) == "epoll_wait", "its call has ended")
     return "20 dumps, 0 stops"
 
@@ -156,7 +156,7 @@ def not_cut_short_by_a_stop(ctx):
         names = functions(threads(whole(d))["main"])
         check("thread_stops" not in d, "it was stopped: %s", d.get("thread_stops"))
         check(names[:3] == ["<main>", "Object#writes", "Stuck.written"] and names[-1] == "written" and
-              "[truncated: a native function's rbp is lost]" in names, "main: %s", names)
+              "[truncated: a native function's frame pointer is lost]" in names, "main: %s", names)
     check(call_of(p.pid) == "write", "its call has ended")
     os.set_blocking(end, True)
     left = 1 << 20

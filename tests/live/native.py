@@ -1,6 +1,7 @@
 """Programs in C with a part in BPF, for tests: libbpf's own, without code of extprof."""
 import os
 import re
+import shlex
 import shutil
 import subprocess
 
@@ -38,18 +39,19 @@ def build(name):
     source = os.path.join(TOP, "tests", "live", name)
     out = os.path.join(BUILD, "live-" + name)
     os.makedirs(out, exist_ok=True)
-    cc = tool("CC")
-    multiarch = subprocess.run([cc, "-print-multiarch"], stdout=subprocess.PIPE,
-                               universal_newlines=True).stdout.strip()
-    arch = {"x86_64": "x86", "aarch64": "arm64"}[os.uname().machine]
+    cc = shlex.split(tool("CC"))  # a cross compiler has arguments
+    machine, multiarch, sysroot = (
+        subprocess.run(cc + [option], stdout=subprocess.PIPE, universal_newlines=True).stdout.strip()
+        for option in ("-dumpmachine", "-print-multiarch", "-print-sysroot"))
+    arch = {"x86_64": "x86", "aarch64": "arm64"}[machine.split("-")[0]]
     include = os.environ.get("EXTPROF_TESTS_INCLUDE") or os.path.join(TOP, "include")
     obj = os.path.join(out, name + ".bpf.o")
     run(tool("CLANG"), "-target", "bpf", "-D__TARGET_ARCH_" + arch, "-O2", "-g", "-Wall",
-        "-I/usr/include/" + multiarch, "-c", "-o", obj, os.path.join(source, name + ".bpf.c"))
+        "-I" + sysroot.rstrip("/") + "/usr/include/" + multiarch, "-c", "-o", obj, os.path.join(source, name + ".bpf.c"))
     with open(os.path.join(out, name + ".skel.h"), "w") as f:
         run(tool("BPFTOOL"), "gen", "skeleton", obj, "name", name + "_bpf", stdout=f)
     path = os.path.join(out, name)
-    run(cc, "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-I" + out, "-I" + source, "-I" + include,
+    run(*cc, "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-I" + out, "-I" + source, "-I" + include,
         "-o", path, os.path.join(source, name + ".c"), "-lbpf", "-lelf")
     return path
 

@@ -11,6 +11,7 @@
 #include "wire/wait_details.h"
 #include "wire/sample.h"
 #include "wire/states.h"
+#include "wire/unwind.h"
 
 #define SEC(name)
 #define __uint(name, value) int (*name)[value]
@@ -78,10 +79,6 @@ struct hrtimer {
 /* The mapping at each address. */
 struct vm_area_struct {
 	unsigned long vm_flags;
-};
-
-struct user_registers {
-	uint64_t ip, sp, bp;
 };
 
 /* What the tests set and look at. */

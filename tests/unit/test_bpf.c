@@ -1084,15 +1084,15 @@ static void set_up_native(uint64_t ip, uint32_t sp, uint64_t bp)
 	set_up(3);
 	*(volatile uint32_t *)(uintptr_t)&native_stacks = 1;
 	unwind_row_count = 0;
-	add_row(0x100, UNWIND_RSP | UNWIND_BEGINS, 1, 0);	/* at the beginning */
-	add_row(0x101, UNWIND_RSP, 2, 2);			/* push rbp */
-	add_row(0x104, UNWIND_RBP, 2, 2);			/* mov rbp, rsp */
+	add_row(0x100, UNWIND_SP | UNWIND_BEGINS, 1, 0);	/* at the beginning */
+	add_row(0x101, UNWIND_SP, 2, 2);			/* push rbp */
+	add_row(0x104, UNWIND_FP, 2, 2);			/* mov rbp, rsp */
 	add_row(0x120, UNWIND_NONE, 0, 0);
-	add_row(0x200, UNWIND_RSP | UNWIND_BEGINS, 4, 0);	/* without a frame pointer */
+	add_row(0x200, UNWIND_SP | UNWIND_BEGINS, 4, 0);	/* without a frame pointer */
 	add_row(0x240, UNWIND_OTHER | UNWIND_BEGINS, 0, 0);
-	add_row(0x260, UNWIND_RSP | UNWIND_BEGINS, 2, UNWIND_RBP_LOST);
+	add_row(0x260, UNWIND_SP | UNWIND_BEGINS, 2, UNWIND_LOST);
 	add_row(0x280, UNWIND_SIGNAL | UNWIND_BEGINS, 0, 0);
-	add_row(0x290, UNWIND_RBP_DEREF | UNWIND_BEGINS, 1, UNWIND_RBP_AT_RBP);
+	add_row(0x290, UNWIND_FP_DEREF | UNWIND_BEGINS, 1, UNWIND_AT_RBP);
 	add_row(0x300, UNWIND_PLT | UNWIND_BEGINS, 11, 0);
 	add_row(0x340, UNWIND_OUTERMOST | UNWIND_BEGINS, 0, 0);
 	unwind_files[0] = (struct unwind_mapping){ CODE, CODE + 0x1000, CODE, 0, unwind_row_count };
@@ -1105,7 +1105,7 @@ static void set_up_native(uint64_t ip, uint32_t sp, uint64_t bp)
 	memset(native_stack, 0, 64 * sizeof(native_stack[0]));
 	/* The root fiber of a thread. */
 	set_ec_flags(1);
-	kernel.registers = (struct user_registers){ ip, AT(sp), bp };
+	kernel.registers = (struct user_registers){ .ip = ip, .sp = AT(sp), .bp = bp };
 }
 
 static const struct sample_machine *native_sample(void)
@@ -1192,7 +1192,7 @@ TEST(bpf_says_why_native_stacks_end)
 	/* rbp is lost in a function, and the next one needs it. */
 	set_up_native(CODE + 0x262, 0, AT(20));
 	native_stack[1] = CODE + 0x110;
-	CHECK_INT(native_sample()->native_end, UNWIND_END_RBP);
+	CHECK_INT(native_sample()->native_end, UNWIND_END_FP);
 	/* A caller whose frame would be within that of the function. */
 	set_up_native(CODE + 0x110, 30, AT(2));
 	CHECK_INT(native_sample()->native_end, UNWIND_END_ORDER);

@@ -428,8 +428,8 @@ TEST(snapshot_of_one_thread)
 enum { LEAF = 0x100, FRAMED = 0x200, CALLER = 0x300, ENDLESS = 0x400, FIRST = 0x500 };
 
 static struct unwind_row rows[] = {
-	{ LEAF, 2, UNWIND_RSP, UNWIND_RBP_SAME }, { FRAMED, 2, UNWIND_RBP, 2 }, { CALLER, 1, UNWIND_RSP, UNWIND_RBP_SAME },
-	{ ENDLESS, 1, UNWIND_RSP, UNWIND_RBP_SAME }, { FIRST, 0, UNWIND_OUTERMOST, 0 },
+	{ LEAF, 2, UNWIND_SP, UNWIND_SAME }, { FRAMED, 2, UNWIND_FP, 2 }, { CALLER, 1, UNWIND_SP, UNWIND_SAME },
+	{ ENDLESS, 1, UNWIND_SP, UNWIND_SAME }, { FIRST, 0, UNWIND_OUTERMOST, 0 },
 };
 static struct unwind_mapping mappings[1];
 static struct unwind_view view;
@@ -499,7 +499,7 @@ TEST(snapshot_has_native_functions)
 	/* Without rbp it ends where rbp is needed. */
 	native_task.has_bp = false;
 	m = take_native();
-	CHECK(m && m->native_end == UNWIND_END_RBP && m->nr_native == 2);
+	CHECK(m && m->native_end == UNWIND_END_FP && m->nr_native == 2);
 	snapshot__free(&snapshot);
 
 	/* They are not asked for. */
@@ -607,7 +607,7 @@ TEST(snapshot_of_jit_code_without_rbp)
 	snapshot__free(&snapshot);
 	native_task.has_bp = false;
 	m = take_native();
-	CHECK(m && m->native_end == UNWIND_END_RBP && m->nr_native == 2);
+	CHECK(m && m->native_end == UNWIND_END_FP && m->nr_native == 2);
 	snapshot__free(&snapshot);
 }
 

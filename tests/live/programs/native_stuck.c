@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A function of its own, also if another one has the same code, and never the last thing that its caller does. */
@@ -14,6 +15,56 @@
 
 static int silent[2];
 static volatile int go_on;
+
+/* The call itself, so that no function of libc is in between. */
+#ifdef __x86_64__
+#define CALL_READ 0
+#define CALL_WRITE 1
+#define CALL_EPOLL_WAIT 232
+
+__attribute__((always_inline)) static inline long call(long number, long a, long b, long c, long d)
+{
+	register long fourth __asm__("r10") = d;
+	long result;
+
+	__asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth) : "rcx", "r11", "memory");
+	return result;
+}
+
+/* As libc does it: the number is an operand of the instruction before. */
+__attribute__((always_inline)) static inline long call_poll(struct pollfd *p, int ms)
+{
+	long result;
+
+	__asm__ volatile("mov $7, %%eax\n\tsyscall" : "=&a"(result) : "D"(p), "S"(1l), "d"((long)ms) : "rcx", "r11", "memory");
+	return result;
+}
+#else
+#define CALL_READ 63
+#define CALL_WRITE 64
+#define CALL_EPOLL_WAIT 22	/* epoll_pwait */
+#define CALL_PPOLL 73
+
+__attribute__((always_inline)) static inline long call(long number, long a, long b, long c, long d)
+{
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = 0;
+
+	__asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
+	return x0;
+}
+
+__attribute__((always_inline)) static inline long call_poll(struct pollfd *p, int ms)
+{
+	struct timespec limit = { ms / 1000, ms % 1000 * 1000000l };
+
+	return call(CALL_PPOLL, (long)p, 1, (long)&limit, 0);
+}
+#endif
 
 /* -- read(2), with the GVL --------------------------------------------------------------------- */
 
@@ -43,8 +94,7 @@ FUNCTION void framed(long n)
 	long result;
 
 	__asm__ volatile("" : "+r"(room) :: "memory");
-	/* The call itself, so that no function of libc is in between. */
-	__asm__ volatile("syscall" : "=a"(result) : "a"(0), "D"((long)silent[0]), "S"(room), "d"(1l) : "rcx", "r11", "memory");
+	result = call(CALL_READ, silent[0], (long)room, 1, 0);
 	if (result != 1)
 		abort();
 	AFTER();
@@ -66,7 +116,7 @@ FUNCTION void polled(long n)
 	long result;
 
 	__asm__ volatile("" : "+r"(room) :: "memory");
-	__asm__ volatile("mov $7, %%eax\n\tsyscall" : "=&a"(result) : "D"(&p), "S"(1l), "d"(1000000l) : "rcx", "r11", "memory");
+	result = call_poll(&p, 1000000);
 	if (result != 1)
 		abort();
 	AFTER();
@@ -89,7 +139,7 @@ FUNCTION void written(long n, int fd)
 	long result;
 
 	__asm__ volatile("" : "+r"(room) :: "memory");
-	__asm__ volatile("syscall" : "=a"(result) : "a"(1l), "D"((long)fd), "S"(much), "d"((long)sizeof(much)) : "rcx", "r11", "memory");
+	result = call(CALL_WRITE, fd, (long)much, sizeof(much), 0);
 	if (result != sizeof(much))
 		abort();
 	AFTER();
@@ -113,13 +163,7 @@ FUNCTION void epoll_framed(long n)
 
 	epoll_ctl(fd, EPOLL_CTL_ADD, silent[0], &e);
 	__asm__ volatile("" : "+r"(room) :: "memory");
-	/* r10 is the timeout: none. */
-	{
-		register long timeout __asm__("r10") = -1;
-
-		__asm__ volatile("syscall" : "=a"(result) : "a"(232), "D"((long)fd), "S"(&e), "d"(1l), "r"(timeout)
-				 : "rcx", "r11", "memory");
-	}
+	result = call(CALL_EPOLL_WAIT, fd, (long)&e, 1, -1);
 	if (result != 1)
 		abort();
 	AFTER();

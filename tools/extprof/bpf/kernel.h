@@ -12,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include "wire/sample.h"
+#include "wire/unwind.h"
 
 #define PF_EXITING 0x00000004	/* include/linux/sched.h, unchanged since 2.6 */
 #define PF_KTHREAD 0x00200000	/* the same */
@@ -484,23 +485,20 @@ static __always_inline uint64_t task__user_ip(void)
 	return ip;
 }
 
-/* The registers of the current thread in user space that lead to the callers of its function. */
-struct user_registers {
-	uint64_t ip, sp, bp;
-};
-
-/* 0, or an error.  Also if it was interrupted there: the kernel has put them at the end of its stack. */
+/* The registers of the current thread in user space.  0, or an error.  Also if it was interrupted there: the kernel has put them at the end of its stack. */
 static __always_inline int task__user_registers(struct user_registers *r)
 {
-#if defined(__TARGET_ARCH_x86)
 	bpf_user_pt_regs_t *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 
+#if defined(__TARGET_ARCH_x86)
 	return bpf_probe_read_kernel(&r->ip, sizeof(r->ip), &regs->rip) ||
 	       bpf_probe_read_kernel(&r->sp, sizeof(r->sp), &regs->rsp) ||
 	       bpf_probe_read_kernel(&r->bp, sizeof(r->bp), &regs->rbp);
 #else
-	(void)r;
-	return -1;
+	return bpf_probe_read_kernel(&r->ip, sizeof(r->ip), &regs->pc) ||
+	       bpf_probe_read_kernel(&r->sp, sizeof(r->sp), &regs->sp) ||
+	       bpf_probe_read_kernel(&r->bp, sizeof(r->bp), &regs->regs[29]) ||
+	       bpf_probe_read_kernel(&r->lr, sizeof(r->lr), &regs->regs[30]);
 #endif
 }
 

@@ -162,11 +162,18 @@ static __always_inline void unwind__note(uint32_t vm, uint64_t from, uint64_t to
 	*(volatile uint64_t *)&change->to = ((to + UNWIND_CHANGE_NUMBER) & ~(uint64_t)UNWIND_CHANGE_NUMBER) | number;
 }
 
-/* The kernel's numbers of system calls on x86-64, and arguments of theirs. */
+/* The kernel's numbers of system calls, and arguments of theirs. */
+#if defined(__TARGET_ARCH_x86)
 #define CALL_MMAP 9
 #define CALL_MPROTECT 10
 #define CALL_MREMAP 25
 #define CALL_PKEY_MPROTECT 329
+#else
+#define CALL_MMAP 222
+#define CALL_MPROTECT 226
+#define CALL_MREMAP 216
+#define CALL_PKEY_MPROTECT 288
+#endif
 #define PROT_EXEC 4
 #define MREMAP_FIXED 2
 #define VM_EXEC 4
@@ -222,7 +229,6 @@ __weak __noinline int unwind_add(uint32_t index, const struct target_config *cfg
 {
 	struct walk_scratch *s = bpf_map_lookup_elem(&scratch, &index);
 	struct unwind_walk walk = { .scratch = index };
-	struct user_registers regs = { 0 };
 	uint64_t jit[2], nr, before = 0, size;
 	struct unwind_state *u;
 	struct sample_machine *m;
@@ -238,18 +244,19 @@ __weak __noinline int unwind_add(uint32_t index, const struct target_config *cfg
 	m = unwind__room(s, nr);
 	unwind__begin(u);
 	walk.vm = cfg->vm;
-	if (task__user_registers(&regs) || unwind__find_process(u, &walk)) {
+	if (task__user_registers(&u->first_registers) || unwind__find_process(u, &walk)) {
 		m->native_end = UNWIND_END_NO_FILE;
 		return 0;
 	}
-	u->ip = regs.ip;
-	u->sp = regs.sp;
-	u->bp = regs.bp;
+	u->ip = u->first_registers.ip;
+	u->sp = u->first_registers.sp;
+	u->bp = u->first_registers.bp;
+	u->lr = u->first_registers.lr;
 	unwind__jit_range(cfg, jit);
 	u->jit_start = jit[0];
 	u->jit_end = jit[1];
 	bpf_loop(NATIVE_FRAMES_MAX, unwind_next, &walk, 0);
-	unwind__check(s, cfg, nr, regs.sp);
+	unwind__check(s, cfg, nr, u->first_registers.sp);
 	m->native_end = u->end;
 	before = m->nr_kernel;
 	size = u->count * sizeof(uint64_t);

@@ -125,20 +125,13 @@ static int open_core(struct extprof_dump *dump, struct diag *d)
 	return err;
 }
 
-/* Where native stacks can be followed. */
 static int check_native(const struct extprof_dump_options *o, struct extprof_error *error)
 {
-#if defined(__x86_64__)
-	const bool can = true;
-#else
-	const bool can = false;
-#endif
-
 	if (o->native_vm && !o->native)
 		return error__set(error, DIAG_USAGE, EINVAL, "--native-vm needs --native");
 	if (o->no_demangle && !o->native)
 		return error__set(error, DIAG_USAGE, EINVAL, "--no-demangle needs --native");
-	return o->native && !can ? error__set(error, DIAG_USAGE, EINVAL, "--native needs x86-64") : 0;
+	return 0;
 }
 
 int extprof_dump_open(struct extprof_dump **result, const struct extprof_dump_options *options,

@@ -40,6 +40,9 @@ static bool see(void *context, const char *name, const Elf64_Sym *symbol)
 
 	if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || !length || length > SYMBOL_NAME_MAX)
 		return false;
+	/* Where code and data begin, of arm64: no function has such a name. */
+	if (type == STT_NOTYPE && *name == '$' && (name[1] == 'x' || name[1] == 'd') && (!name[2] || name[2] == '.'))
+		return false;
 	readable = r->as_in_file ? 0 : demangle__name(name, text, sizeof(text));
 	if (readable) {
 		name = text;

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "parser/elf_arm64.h"
+
 /* Encodings of pointers: the LSB's DW_EH_PE_. */
 #define PE_ABSOLUTE 0x00
 #define PE_UDATA4 0x03
@@ -17,9 +19,16 @@
 #define PE_INDIRECT 0x80
 
 /* Registers, by their numbers in DWARF. */
-#define REG_RBP 6
-#define REG_RSP 7
-#define REG_RA 16
+struct machine {
+	uint16_t elf;
+	uint8_t fp, sp, ra;
+	bool link;		/* `ra` is a register: without a rule the return address is there */
+};
+
+static const struct machine machines[] = {
+	{ EM_X86_64, 6, 7, 16, false },
+	{ EM_AARCH64, 29, 31, 30, true },
+};
 
 #define STATES_MAX 8		/* that a function remembers at the same time */
 #define ENTRY_MAX 65536u	/* bytes of the rules of one function */
@@ -33,14 +42,19 @@ struct bytes {
 
 struct rules {
 	uint8_t rule;		/* enum unwind_rule */
-	uint8_t reg;		/* of UNWIND_RSP and _RBP; another one: UNWIND_OTHER */
+	uint8_t reg;		/* of UNWIND_SP and _FP; another one: UNWIND_OTHER */
 	int64_t offset;
-	uint8_t rbp;
+	/* The caller's frame pointer, and the return address of a machine with a link register. */
+	struct saved {
+		enum { SAME, SAVED, AT_FP, LOST } how;
+		int64_t at;	/* SAVED: from the CFA on */
+	} fp, lr;
 	bool no_caller;
-	bool other;		/* the return address is not below the CFA, or the stack pointer not the CFA */
+	bool other;		/* the return address is elsewhere, or the stack pointer not the CFA */
 };
 
 struct common {
+	const struct machine *machine;
 	uint64_t at;		/* address of this CIE; 0: none was read */
 	uint64_t code_align;
 	int64_t data_align;
@@ -61,6 +75,8 @@ struct search {
 	struct common common;
 	uint64_t table, count;	/* of .eh_frame_hdr: address and entries */
 	uint64_t header;	/* its address */
+	struct arm64_part parts[ARM64_PARTS_MAX];
+	uint32_t part_count;
 	struct unwind_rows *out;
 };
 
@@ -156,14 +172,14 @@ static const uint8_t *at_address(struct search *s, struct elf_window *w, uint64_
 
 /* -- the rules of a function ------------------------------------------------------------------ */
 
-static void set_register(struct rules *r, uint64_t reg)
+static void set_register(struct rules *r, const struct machine *m, uint64_t reg)
 {
 	r->reg = reg < 32 ? (uint8_t)reg : 255;
-	r->rule = reg == REG_RSP ? UNWIND_RSP : reg == REG_RBP ? UNWIND_RBP : UNWIND_OTHER;
+	r->rule = reg == m->sp ? UNWIND_SP : reg == m->fp ? UNWIND_FP : UNWIND_OTHER;
 }
 
-/* The CFA as an expression: that of the table of imported functions, and that of a function which aligns its stack. */
-static void set_expression(struct rules *r, struct bytes e)
+/* The CFA as an expression of x86-64: that of the table of imported functions, and that of a function which aligns its stack. */
+static void set_expression(struct rules *r, const struct machine *m, struct bytes e)
 {
 	static const uint8_t plt[] = {
 		0x77, 8,	/* DW_OP_breg7 (rsp) 8 */
@@ -177,6 +193,8 @@ static void set_expression(struct rules *r, struct bytes e)
 
 	r->rule = UNWIND_OTHER;
 	r->reg = 255;
+	if (m->elf != EM_X86_64)
+		return;
 	/* The number is less where indirect branches are marked. */
 	if (size == sizeof(plt) && !memcmp(e.at, plt, 6) && !memcmp(e.at + 7, plt + 7, sizeof(plt) - 7) && e.at[6] >= 0x30 &&
 	    e.at[6] <= 0x3f) {
@@ -193,65 +211,107 @@ static void set_expression(struct rules *r, struct bytes e)
 		offset = take_sleb(&e);
 		if (e.bad || e.at != e.end)
 			return;
-		r->rule = UNWIND_RBP_DEREF;
+		r->rule = UNWIND_FP_DEREF;
 		r->offset = -offset;
 	}
 }
 
-/* The caller's rbp at CFA + offset. */
-static void save_rbp(struct rules *r, int64_t offset)
+static void set_rule(struct rules *r, const struct machine *m, uint64_t reg, bool saved, int64_t offset)
 {
-	int64_t words = -offset / 8;
+	const struct saved rule = { saved ? SAVED : LOST, offset };
 
-	r->rbp = offset % 8 || words < 1 || words > 0xfd ? UNWIND_RBP_LOST : (uint8_t)words;
-}
-
-static void set_rule(struct rules *r, uint64_t reg, bool saved, int64_t offset)
-{
-	if (reg == REG_RBP) {
-		if (saved)
-			save_rbp(r, offset);
-		else
-			r->rbp = UNWIND_RBP_LOST;
-	} else if (reg == REG_RSP || (reg == REG_RA && (!saved || offset != -8))) {
+	if (reg == m->fp)
+		r->fp = rule;
+	else if (m->link && reg == m->ra)
+		r->lr = rule;
+	else if (reg == m->sp || (reg == m->ra && (!saved || offset != -8)))
 		r->other = true;
-	}
 }
 
 /* Restore the rule that the register had at the beginning of the function. */
-static void restore(struct rules *r, const struct rules *first, uint64_t reg)
+static void restore(struct rules *r, const struct machine *m, const struct rules *first, uint64_t reg)
 {
-	if (reg == REG_RBP)
-		r->rbp = first->rbp;
-	if (reg == REG_RA) {
+	if (reg == m->fp)
+		r->fp = first->fp;
+	if (reg == m->ra) {
+		r->lr = first->lr;
 		r->no_caller = first->no_caller;
 		r->other = first->other;
 	}
 }
 
 /* A register's place as an expression: rbp at the address that is in rbp. */
-static void set_rule_expression(struct rules *r, uint64_t reg, struct bytes e)
+static void set_rule_expression(struct rules *r, const struct machine *m, uint64_t reg, struct bytes e)
 {
 	static const uint8_t at_rbp[] = { 0x76, 0 };	/* DW_OP_breg6 0 */
 
-	if (reg == REG_RBP)
-		r->rbp = e.end - e.at == sizeof(at_rbp) && !memcmp(e.at, at_rbp, sizeof(at_rbp)) ? UNWIND_RBP_AT_RBP :
-			 UNWIND_RBP_LOST;
+	if (m->elf == EM_X86_64 && reg == m->fp && e.end - e.at == sizeof(at_rbp) && !memcmp(e.at, at_rbp, sizeof(at_rbp)))
+		r->fp = (struct saved){ .how = AT_FP };
 	else
-		set_rule(r, reg, false, 0);
+		set_rule(r, m, reg, false, 0);
+}
+
+static uint8_t saved_x86(const struct rules *r)
+{
+	int64_t words = -r->fp.at / 8;
+
+	if (r->fp.how != SAVED)
+		return r->fp.how == SAME ? UNWIND_SAME : r->fp.how == AT_FP ? UNWIND_AT_RBP : UNWIND_LOST;
+	return r->fp.at % 8 || words < 1 || words > 0xfd ? UNWIND_LOST : (uint8_t)words;
+}
+
+/* A place in the frame, as unwind.h has it; less than 0: it is too far away. */
+static int place_of(const struct rules *r, int64_t at)
+{
+	int64_t up = (at + r->offset) / 8, down = -at / 8 - 1;
+
+	if (at % 8)
+		return -1;
+	if (up >= 0 && up <= (int64_t)UNWIND_PLACE_WORDS)
+		return (int)up;
+	return down >= 0 && down <= (int64_t)UNWIND_PLACE_WORDS ? (int)(UNWIND_PLACE_CFA | down) : -1;
+}
+
+/* False: it is not followed. */
+static bool saved_arm64(const struct rules *r, uint8_t *saved)
+{
+	int64_t distance = r->lr.at - r->fp.at;
+	uint32_t which = UNWIND_SAVED_LR;
+	int place;
+
+	if (r->lr.how == SAME && r->fp.how != SAVED) {
+		*saved = r->fp.how == SAME ? UNWIND_SAME : UNWIND_LOST;
+		return true;
+	}
+	if (r->lr.how != SAVED || (r->fp.how != SAME && r->fp.how != SAVED))
+		return false;
+	if (r->fp.how == SAVED) {
+		if (distance != 8 && distance != 16)
+			return false;
+		which = distance == 8 ? UNWIND_SAVED_PAIR : UNWIND_SAVED_FAR;
+	}
+	place = place_of(r, r->fp.how == SAVED ? r->fp.at : r->lr.at);
+	*saved = (uint8_t)(which | (uint32_t)place);
+	/* The last place of all has another meaning. */
+	return place >= 0 && *saved != UNWIND_LOST;
 }
 
 static struct unwind_row row_of(const struct common *c, const struct rules *r)
 {
-	struct unwind_row row = { .rule = r->rule, .rbp = r->rbp };
+	struct unwind_row row = { .rule = r->rule };
+	bool followed = true;
 
+	if (c->machine->link)
+		followed = saved_arm64(r, &row.saved);
+	else
+		row.saved = saved_x86(r);
 	if (c->signal)
 		row.rule = UNWIND_SIGNAL;
 	else if (r->no_caller)
 		row.rule = UNWIND_OUTERMOST;
-	else if (r->other)
+	else if (r->other || !followed)
 		row.rule = UNWIND_OTHER;
-	else if (r->rule == UNWIND_RSP || r->rule == UNWIND_RBP || r->rule == UNWIND_RBP_DEREF) {
+	else if (r->rule == UNWIND_SP || r->rule == UNWIND_FP || r->rule == UNWIND_FP_DEREF) {
 		if (r->offset % 8 || r->offset < 0 || r->offset / 8 > UINT16_MAX)
 			row.rule = UNWIND_OTHER;
 		else
@@ -260,7 +320,7 @@ static struct unwind_row row_of(const struct common *c, const struct rules *r)
 	if (row.rule == UNWIND_PLT)
 		row.cfa = (uint16_t)r->offset;
 	if (row.rule >= UNWIND_SIGNAL)
-		row.rbp = 0;
+		row.saved = 0;
 	return row;
 }
 
@@ -268,13 +328,14 @@ static struct unwind_row row_of(const struct common *c, const struct rules *r)
 static bool step(struct bytes *b, const struct common *c, const struct rules *first, struct rules *r,
 		 struct rules *states, uint32_t *depth, uint64_t *pc)
 {
+	const struct machine *m = c->machine;
 	uint8_t op = (uint8_t)take_number(b, 1);
 	uint64_t reg;
 
 	switch (op & 0xc0) {
 	case 0x40: *pc += (op & 63) * c->code_align; return true;
-	case 0x80: set_rule(r, op & 63, true, (int64_t)take_uleb(b) * c->data_align); return true;
-	case 0xc0: restore(r, first, op & 63); return true;
+	case 0x80: set_rule(r, m, op & 63, true, (int64_t)take_uleb(b) * c->data_align); return true;
+	case 0xc0: restore(r, m, first, op & 63); return true;
 	}
 	switch (op) {
 	case 0x00: return true;								/* nop */
@@ -283,26 +344,29 @@ static bool step(struct bytes *b, const struct common *c, const struct rules *fi
 	case 0x04: *pc += take_number(b, 4) * c->code_align; return true;
 	case 0x05:									/* offset_extended */
 		reg = take_uleb(b);
-		set_rule(r, reg, true, (int64_t)take_uleb(b) * c->data_align);
+		set_rule(r, m, reg, true, (int64_t)take_uleb(b) * c->data_align);
 		return true;
 	case 0x06:									/* restore_extended */
-		restore(r, first, take_uleb(b));
+		restore(r, m, first, take_uleb(b));
 		return true;
 	case 0x07:									/* undefined */
 		reg = take_uleb(b);
-		if (reg == REG_RA)
+		if (reg == m->ra)
 			r->no_caller = true;
 		else
-			set_rule(r, reg, false, 0);
+			set_rule(r, m, reg, false, 0);
 		return true;
 	case 0x08:									/* same_value */
-		if (take_uleb(b) == REG_RBP)
-			r->rbp = UNWIND_RBP_SAME;
+		reg = take_uleb(b);
+		if (reg == m->fp)
+			r->fp.how = SAME;
+		else if (m->link && reg == m->ra)
+			r->lr.how = SAME;
 		return true;
 	case 0x09:									/* register */
 		reg = take_uleb(b);
 		take_uleb(b);
-		set_rule(r, reg, false, 0);
+		set_rule(r, m, reg, false, 0);
 		return true;
 	case 0x0a:									/* remember_state */
 		if (*depth == STATES_MAX)
@@ -315,33 +379,34 @@ static bool step(struct bytes *b, const struct common *c, const struct rules *fi
 		*r = states[--*depth];
 		return true;
 	case 0x0c:									/* def_cfa */
-		set_register(r, take_uleb(b));
+		set_register(r, m, take_uleb(b));
 		r->offset = (int64_t)take_uleb(b);
 		return true;
-	case 0x0d: set_register(r, take_uleb(b)); return true;				/* def_cfa_register */
+	case 0x0d: set_register(r, m, take_uleb(b)); return true;				/* def_cfa_register */
 	case 0x0e: r->offset = (int64_t)take_uleb(b); return true;			/* def_cfa_offset */
-	case 0x0f: set_expression(r, take_block(b, take_uleb(b))); return true;		/* def_cfa_expression */
+	case 0x0f: set_expression(r, m, take_block(b, take_uleb(b))); return true;		/* def_cfa_expression */
 	case 0x10:									/* expression */
 		reg = take_uleb(b);
-		set_rule_expression(r, reg, take_block(b, take_uleb(b)));
+		set_rule_expression(r, m, reg, take_block(b, take_uleb(b)));
 		return true;
 	case 0x11:									/* offset_extended_sf */
 		reg = take_uleb(b);
-		set_rule(r, reg, true, take_sleb(b) * c->data_align);
+		set_rule(r, m, reg, true, take_sleb(b) * c->data_align);
 		return true;
 	case 0x12:									/* def_cfa_sf */
-		set_register(r, take_uleb(b));
+		set_register(r, m, take_uleb(b));
 		r->offset = take_sleb(b) * c->data_align;
 		return true;
 	case 0x13: r->offset = take_sleb(b) * c->data_align; return true;		/* def_cfa_offset_sf */
 	case 0x14: case 0x15:								/* val_offset, val_offset_sf */
-		set_rule(r, take_uleb(b), false, 0);
+		set_rule(r, m, take_uleb(b), false, 0);
 		take_uleb(b);
 		return true;
 	case 0x16:									/* val_expression */
-		set_rule(r, take_uleb(b), false, 0);
+		set_rule(r, m, take_uleb(b), false, 0);
 		take_block(b, take_uleb(b));
 		return true;
+	case 0x2d: return m->elf == EM_AARCH64;						/* AARCH64_negate_ra_state */
 	case 0x2e: take_uleb(b); return true;						/* GNU_args_size */
 	default: return false;
 	}
@@ -370,6 +435,7 @@ static bool open_entry(struct search *s, uint64_t at, struct bytes *b)
 
 static bool read_common(struct search *s, uint64_t at)
 {
+	const struct machine *machine = s->common.machine;
 	struct common *c = &s->common;
 	struct bytes b, data;
 	const char *augmentation;
@@ -379,7 +445,7 @@ static bool read_common(struct search *s, uint64_t at)
 
 	if (c->at == at)
 		return c->good;
-	*c = (struct common){ .at = at, .rules = { .rule = UNWIND_OTHER, .reg = 255 } };
+	*c = (struct common){ .machine = machine, .at = at, .rules = { .rule = UNWIND_OTHER, .reg = 255 } };
 	if (!open_entry(s, at, &b) || take_number(&b, 4))
 		return false;
 	version = take_number(&b, 1);
@@ -389,7 +455,7 @@ static bool read_common(struct search *s, uint64_t at)
 	b.at += strlen(augmentation) + 1;
 	c->code_align = take_uleb(&b);
 	c->data_align = take_sleb(&b);
-	if ((version == 1 ? take_number(&b, 1) : take_uleb(&b)) != REG_RA || c->code_align > 64 || c->data_align < -64 ||
+	if ((version == 1 ? take_number(&b, 1) : take_uleb(&b)) != machine->ra || c->code_align > 64 || c->data_align < -64 ||
 	    c->data_align > 64)
 		return false;
 	c->has_data = *augmentation == 'z';
@@ -460,12 +526,23 @@ static bool put(struct search *s, uint64_t pc, struct unwind_row row)
 		return true;
 	}
 	if (last && !(row.rule & UNWIND_BEGINS) && (last->rule & ~UNWIND_BEGINS) == row.rule && last->cfa == row.cfa &&
-	    last->rbp == row.rbp)
+	    last->saved == row.saved)
 		return true;
 	if (is_full(s))
 		return false;
 	out->rows[out->count++] = row;
 	return true;
+}
+
+/* Is it what a signal handler returns to on aarch64?  Its rules are those of a caller of the interrupted function. */
+static bool is_sigreturn(struct search *s, const struct function *fn)
+{
+	const uint8_t *p;
+
+	if (s->common.machine->elf != EM_AARCH64 || fn->end - fn->begin > 16 || fn->end - fn->begin < 8)
+		return false;
+	p = at_address(s, &s->f->content, fn->end - 8, 8);
+	return p && elf_arm64__is_sigreturn(p);
 }
 
 /* The rows of a function.  False: there is no room for all of them. */
@@ -476,14 +553,14 @@ static bool put_function(struct search *s, struct function *fn)
 	uint32_t depth = 0, before = s->out->count;
 	struct unwind_row last = before ? s->out->rows[before - 1] : none;
 	uint64_t pc = fn->begin, next = pc;
-	bool known = true;
+	bool known = true, sigreturn = is_sigreturn(s, fn);
 
 	for (;;) {
 		struct unwind_row row;
 
 		while (known && next == pc && fn->code.at < fn->code.end)
 			known = step(&fn->code, &s->common, &s->common.rules, &r, states, &depth, &next) && !fn->code.bad;
-		row = known ? row_of(&s->common, &r) : other;
+		row = sigreturn ? (struct unwind_row){ .rule = UNWIND_SIGNAL } : known ? row_of(&s->common, &r) : other;
 		row.rule |= pc == fn->begin ? UNWIND_BEGINS : 0;
 		if (!put(s, pc, row))
 			goto full;
@@ -498,6 +575,30 @@ full:
 	if (before)
 		s->out->rows[before - 1] = last;
 	return false;
+}
+
+/* The rows of code that is in no table and that belongs before `until`.  False: there is no room for all of them. */
+static bool put_parts(struct search *s, uint64_t until)
+{
+	struct unwind_rows *out = s->out;
+
+	for (uint32_t i = 0; i < s->part_count; i++) {
+		const struct arm64_part *p = &s->parts[i];
+
+		if (p->begin < out->next.end || p->begin < out->base || p->end > until || p->end > out->end)
+			continue;
+		if (UNWIND_ROWS_AT_ONCE - out->count <= ARM64_PART_ROWS)
+			return false;
+		for (uint32_t j = 0; j < p->count; j++) {
+			struct unwind_row row = p->rows[j];
+
+			row.rule |= j ? 0 : UNWIND_BEGINS;
+			put(s, p->begin + p->rows[j].pc, row);
+		}
+		put(s, p->end, (struct unwind_row){ .rule = UNWIND_NONE });
+		out->next.end = p->end;
+	}
+	return true;
 }
 
 /* The header of .eh_frame: a table of all functions, in the order of their addresses. */
@@ -560,7 +661,7 @@ static uint64_t entry_of(struct search *s, uint64_t number)
 	return s->header + (uint64_t)(int64_t)offset;
 }
 
-int elf_unwind__rows(int fd, uint64_t size, struct elf_budget *budget, const struct unwind_place *from,
+int elf_unwind__rows(int fd, uint64_t size, uint16_t machine, struct elf_budget *budget, const struct unwind_place *from,
 		     struct unwind_rows *rows)
 {
 	static struct elf_file file;
@@ -571,7 +672,10 @@ int elf_unwind__rows(int fd, uint64_t size, struct elf_budget *budget, const str
 	s.f = &file;
 	s.out = rows;
 	rows->count = rows->part_count = 0;
-	if (!err && file.header.e_machine != EM_X86_64)
+	for (size_t i = 0; i < sizeof(machines) / sizeof(*machines); i++)
+		if (machines[i].elf == machine)
+			s.common.machine = &machines[i];
+	if (!err && (file.header.e_machine != machine || !s.common.machine))
 		err = -ENOEXEC;
 	if (!err)
 		err = find_code(&s);
@@ -579,9 +683,19 @@ int elf_unwind__rows(int fd, uint64_t size, struct elf_budget *budget, const str
 		elf_file__build_id(&file, &rows->build_id);
 		err = find_table(&s);
 	}
+	rows->next = *from;
+	if (s.common.machine && s.common.machine->elf == EM_AARCH64 && (!err || err == -ENODATA)) {
+		s.part_count = elf_arm64__parts(&file, err != 0, s.parts);
+		if (err && s.part_count) {
+			/* All at once: function 1 is none, and says that there were these. */
+			if (!from->function)
+				put_parts(&s, rows->end);
+			rows->next.function = 1;
+			return budget->exceeded ? -E2BIG : 0;
+		}
+	}
 	if (err)
 		return err;
-	rows->next = *from;
 	for (uint64_t i = from->function; i < s.count; i++) {
 		uint64_t entry = entry_of(&s, i);
 		struct function fn;
@@ -589,6 +703,8 @@ int elf_unwind__rows(int fd, uint64_t size, struct elf_budget *budget, const str
 		/* One that begins before the last one has ended is no function that a compiler made. */
 		if (entry && read_function(&s, entry, &fn) && fn.begin >= rows->base && fn.end <= rows->end &&
 		    fn.begin >= rows->next.end) {
+			if (!put_parts(&s, fn.begin))
+				break;
 			if (!put_function(&s, &fn)) {
 				/* A function with more rows than an answer has room for is left out. */
 				if (rows->count)

@@ -38,8 +38,8 @@ struct unwind_rows {
 	struct unwind_row rows[UNWIND_ROWS_AT_ONCE];
 };
 
-/* The next rows.  0; -ENOEXEC: it is no ELF file of x86-64; -ENODATA: it has no table; -E2BIG: it costs too much. */
-int elf_unwind__rows(int fd, uint64_t size, struct elf_budget *budget, const struct unwind_place *from,
+/* The next rows.  0; -ENOEXEC: it is no ELF file of `machine`, EM_X86_64 or EM_AARCH64; -ENODATA: it has no table; -E2BIG: it costs too much. */
+int elf_unwind__rows(int fd, uint64_t size, uint16_t machine, struct elf_budget *budget, const struct unwind_place *from,
 		     struct unwind_rows *rows);
 
 #endif /* EXTPROF_ELF_UNWIND_H */

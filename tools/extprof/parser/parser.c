@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/elf_machine.h"
 #include "parser/helper.h"
 #include "parser/mini_debug.h"
 #include "parser/sandbox.h"
@@ -56,7 +57,7 @@ static int work(const void *data, size_t size, int *fd, void *to)
 		return elf__search_file(*fd, r->size, r->offset, &answer->budget, &answer->finding);
 	elf_budget__init(&answer->budget);
 	if (r->work == ROWS)
-		return elf_unwind__rows(*fd, r->size, &answer->budget, &r->rows_from, &answer->rows);
+		return elf_unwind__rows(*fd, r->size, ELF_MACHINE, &answer->budget, &r->rows_from, &answer->rows);
 	if (r->work == SYMBOLS)
 		return elf_symbols__read(*fd, r->size, &answer->budget, &r->symbols_from, &answer->symbols);
 	if (r->work == CONTEXT)

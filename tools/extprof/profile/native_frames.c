@@ -191,7 +191,7 @@ static const char *why_ended(uint32_t end)
 	case UNWIND_END_NO_FILE: return "truncated: native code in no file";
 	case UNWIND_END_NO_RULES: return "truncated: a native function without unwind rules";
 	case UNWIND_END_RULE: return "truncated: a native function with other unwind rules";
-	case UNWIND_END_RBP: return "truncated: a native function's rbp is lost";
+	case UNWIND_END_FP: return "truncated: a native function's frame pointer is lost";
 	case UNWIND_END_STACK: return "truncated: the native stack is not readable";
 	case UNWIND_END_ORDER: return "truncated: the native stack is not in order";
 	case UNWIND_END_JIT: return "truncated: code of a JIT";

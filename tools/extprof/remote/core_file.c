@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/elf_machine.h"
 #include "base/sorted.h"
 #include "base/text.h"
 #include "process/elf_notes.h"
@@ -25,12 +26,6 @@
 #define NOTE_BYTES_MAX (64u << 20)
 #define THREADS_MAX 65536u
 #define IMAGES_MAX 4096u
-
-#if defined(__x86_64__)
-#define MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define MACHINE EM_AARCH64
-#endif
 
 /* The file as memory. */
 static int core_file__read(const struct memory *m, uint64_t address, void *to, size_t length)
@@ -264,7 +259,7 @@ static int read_headers(struct core *core, const char *path, struct diag *d)
 		return no_core(path, d, "it is no ELF file");
 	if (ehdr.e_type != ET_CORE)
 		return no_core(path, d, "it is another ELF file, a program or a library");
-	if (ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_machine != MACHINE)
+	if (ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_machine != ELF_MACHINE)
 		return no_core(path, d, "it is of another machine");
 	count = header_count(core, &ehdr);
 	if (!count || count > SEGMENTS_MAX || ehdr.e_phentsize != sizeof(Elf64_Phdr))

@@ -115,7 +115,7 @@ static struct snapshot_ec *lacks_native(struct reading *r, struct part *p, bool 
 			continue;
 		m = read ? snapshot_ec__machine(&p->ecs[i]) : NULL;
 		/* A stop can add rbp. */
-		return !m || m->native_end == UNWIND_END_RBP ? &p->ecs[i] : NULL;
+		return !m || m->native_end == UNWIND_END_FP ? &p->ecs[i] : NULL;
 	}
 	return NULL;
 }

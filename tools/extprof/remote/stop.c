@@ -57,6 +57,10 @@ void task__set_registers(struct task *task, const void *registers)
 #elif defined(__aarch64__)
 	/* The number of the call is not among them. */
 	task->ip = r->pc;
+	task->sp = r->sp;
+	task->bp = r->regs[29];
+	task->lr = r->regs[30];
+	task->has_bp = true;
 #endif
 }
 

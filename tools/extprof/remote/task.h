@@ -21,8 +21,8 @@ struct task {
 	int64_t call;		/* number of the system call it is in; -1: in none, or not known */
 	uint64_t args[6];	/* of the call */
 	uint64_t ip;		/* user space instruction pointer; 0: it runs, or is not known */
-	uint64_t sp, bp;	/* the other registers that callers are found with; where `ip` is known */
-	bool has_bp;		/* `bp` is known: only of a thread that was stopped, or in a core file */
+	uint64_t sp, bp, lr;	/* the other registers that callers are found with; where `ip` is known.  lr: x30 of aarch64 */
+	bool has_bp;		/* `bp` and `lr` are known: only of a thread that was stopped, or in a core file */
 	uint64_t runs;		/* how often it has got a CPU; see task__runs() */
 };
 

@@ -92,6 +92,7 @@ void walker__unwind(struct walker *w, const struct memory *memory, const struct 
 	u->ip = task->ip;
 	u->sp = task->sp;
 	u->bp = task->bp;
+	u->lr = task->lr;
 	u->bp_lost = !task->has_bp;
 	u->first = 0;
 	u->mappings = view->mapping_count;

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * How to come from the registers of a function to those of its caller, for each range of machine code of x86-64: what
- * the compiler says in .eh_frame, made smaller.  Only the instruction pointer, the stack pointer and rbp are followed.
- * The return address is in the 8 bytes below the CFA, the stack pointer's value in the caller.
+ * How to come from the registers of a function to those of its caller, for each range of machine code: what the compiler
+ * says in .eh_frame, made smaller.  The CFA is the stack pointer's value in the caller.
+ *
+ * Of x86-64 the instruction pointer, the stack pointer and rbp are followed; the return address is in the 8 bytes below the
+ * CFA.  Of aarch64 also x30, the link register: the return address is there or in memory.  x29 is the frame pointer.
  */
 #ifndef EXTPROF_UNWIND_H
 #define EXTPROF_UNWIND_H
 
 #include "wire/sample.h"
 
-/* unwind_row::rule.  It tells what the CFA is: */
+/* unwind_row::rule.  It tells what the CFA is; fp is rbp or x29: */
 enum unwind_rule {
 	UNWIND_NONE = 0,	/* no function is here that has a rule */
-	UNWIND_RSP = 1,		/* rsp + 8 * cfa */
-	UNWIND_RBP = 2,		/* rbp + 8 * cfa */
-	UNWIND_RBP_DEREF = 3,	/* what is at rbp - 8 * cfa: the function has aligned its stack */
-	UNWIND_PLT = 4,		/* rsp + 8, and in each 16 bytes from number `cfa` on rsp + 16 */
+	UNWIND_SP = 1,		/* sp + 8 * cfa */
+	UNWIND_FP = 2,		/* fp + 8 * cfa */
+	UNWIND_FP_DEREF = 3,	/* what is at fp - 8 * cfa: the function has aligned its stack */
+	UNWIND_PLT = 4,		/* x86-64: sp + 8, and in each 16 bytes from number `cfa` on sp + 16 */
 	UNWIND_SIGNAL = 5,	/* the kernel has called a signal handler: the registers are in its frame */
 	UNWIND_OUTERMOST = 6,	/* the first function of a thread or of a fiber: there is no caller */
 	UNWIND_OTHER = 7,	/* something else, which is not followed */
@@ -23,17 +25,37 @@ enum unwind_rule {
 };
 #define UNWIND_BEGINS 0x80u	/* beside the rule: a function begins with this row */
 
-/* unwind_row::rbp.  Where that of the caller is: */
-#define UNWIND_RBP_SAME 0u	/* where it was; 1 to 0xfd: at CFA - 8 * that */
-#define UNWIND_RBP_AT_RBP 0xfeu	/* at rbp */
-#define UNWIND_RBP_LOST 0xffu
+/* unwind_row::saved.  Where the caller's registers are. */
+#define UNWIND_SAME 0u		/* where they were */
+#define UNWIND_LOST 0xffu	/* the frame pointer's value is lost */
+
+/* x86-64: rbp is at CFA - 8 * saved, of 1 to 0xfd. */
+#define UNWIND_AT_RBP 0xfeu	/* at rbp */
+
+/*
+ * aarch64: a place, in UNWIND_PLACE_WORDS.  It is counted from the register that the CFA is counted from, upwards, or from the
+ * CFA downwards.
+ */
+#define UNWIND_SAVED_PAIR 0x40u	/* x29 is there, and x30 in the next 8 bytes */
+#define UNWIND_SAVED_LR 0x80u	/* x30 is there; x29 is where it was */
+#define UNWIND_SAVED_FAR 0xc0u	/* x29 is there, and x30 16 bytes above: another register is between them */
+#define UNWIND_SAVED 0xc0u	/* which of these */
+#define UNWIND_PLACE_CFA 0x20u	/* at CFA - 8 * (1 + words); without it at register + 8 * words */
+#define UNWIND_PLACE_WORDS 0x1fu
+
+/* The registers of a thread that lead to the callers of its function. */
+struct user_registers {
+	uint64_t ip, sp;
+	uint64_t bp;		/* rbp, x29 */
+	uint64_t lr;		/* x30 of aarch64 */
+};
 
 /* For the code from `pc` to that of the next row. */
 struct unwind_row {
 	uint32_t pc;		/* bytes from the lowest address of the file's code */
 	uint16_t cfa;
 	uint8_t rule;		/* enum unwind_rule, UNWIND_BEGINS */
-	uint8_t rbp;
+	uint8_t saved;
 };
 
 /* Where a file's code is in a process. */
@@ -89,7 +111,7 @@ enum unwind_end {
 	UNWIND_END_NO_FILE = 3,	/* code in no file that is known */
 	UNWIND_END_NO_RULES = 4,	/* a file, or a place in it, without rules */
 	UNWIND_END_RULE = 5,	/* a rule that is not followed */
-	UNWIND_END_RBP = 6,	/* the rule needs rbp, and its value is lost */
+	UNWIND_END_FP = 6,	/* the rule needs the frame pointer, and its value is lost */
 	UNWIND_END_STACK = 7,	/* the stack could not be read */
 	UNWIND_END_ORDER = 8,	/* the caller's frame would be within the function's */
 	UNWIND_END_JIT = 9,	/* code of a JIT without a frame pointer */

@@ -8,7 +8,8 @@
  *	struct unwind_mapping *unwind_mapping_at(uint32_t i);
  *	struct unwind_row *unwind_row_at(uint32_t i);
  *
- * (NULL: there is none) before it includes this.  Each loop has a constant bound.
+ * (NULL: there is none) before it includes this.  Each loop has a constant bound.  The rules of one machine are in unwind_x86.h,
+ * those of the other in unwind_arm64.h; UNWIND_AARCH64 chooses, by default the machine that it is compiled for.
  */
 #ifndef EXTPROF_UNWIND_STEPS_H
 #define EXTPROF_UNWIND_STEPS_H
@@ -67,43 +68,17 @@ static __always_inline struct unwind_row *unwind__row(const struct unwind_mappin
 
 /* -- one step --------------------------------------------------------------------------------- */
 
-/* Linux' struct rt_sigframe: where the registers are, from the stack pointer at the return of the handler on. */
-#define SIGNAL_RBP 120u
-#define SIGNAL_RSP 160u
-#define SIGNAL_RIP 168u
-
 static __always_inline int unwind__end(struct unwind_state *u, uint32_t why)
 {
 	u->end = (uint8_t)why;
 	return 1;
 }
 
-static __always_inline int unwind__signal(struct unwind_state *u)
+/* The caller goes on at `ip`, with these registers. */
+static __always_inline int unwind__return_to(struct unwind_state *u, uint64_t ip, uint64_t sp, uint64_t bp, int bp_lost)
 {
-	uint64_t sp = u->sp, rsp = 0, rip = 0, rbp = 0;
-
-	if (read_target(&rbp, 8, sp + SIGNAL_RBP) || read_target(&rsp, 8, sp + SIGNAL_RSP) ||
-	    read_target(&rip, 8, sp + SIGNAL_RIP))
-		return unwind__end(u, UNWIND_END_STACK);
-	u->bp = rbp;
-	u->sp = rsp;
-	u->ip = rip;
-	u->bp_lost = 0;
-	u->exact = 1;		/* where it was interrupted, not where a call returns to */
-	return 0;
-}
-
-/* The caller, by its return address and the CFA. */
-static __always_inline int unwind__return(struct unwind_state *u, uint64_t cfa, uint64_t bp, int bp_lost)
-{
-	uint64_t ip = 0;
-
-	if (cfa <= u->sp || cfa & 7)
-		return unwind__end(u, UNWIND_END_ORDER);
-	if (read_target(&ip, sizeof(ip), cfa - 8))
-		return unwind__end(u, UNWIND_END_STACK);
 	u->ip = ip;
-	u->sp = cfa;
+	u->sp = sp;
 	u->bp = bp;
 	u->bp_lost = (uint8_t)bp_lost;
 	u->exact = 0;
@@ -111,66 +86,30 @@ static __always_inline int unwind__return(struct unwind_state *u, uint64_t cfa, 
 	return ip ? 0 : unwind__end(u, UNWIND_END_OUTERMOST);
 }
 
-/*
- * Code of YJIT.  Where the thread was interrupted right in there, rbp can still, or already, be the caller's: before
- * `push rbp` and between that and `mov rbp, rsp`, and between `pop rbp` and `ret`.
- */
-static __always_inline int unwind__jit(struct unwind_state *u)
+/* Where it was interrupted, by the frame of a signal handler. */
+static __always_inline int unwind__interrupted(struct unwind_state *u, uint64_t ip, uint64_t sp, uint64_t bp)
 {
-	uint64_t bp = 0;
-	uint8_t code[5] = { 0 };
-
-	if (u->exact) {
-		if (read_target(code, sizeof(code), u->ip - 1))
-			return unwind__end(u, UNWIND_END_STACK);
-		if (code[1] == 0x55 && code[2] == 0x48 && code[3] == 0x89 && code[4] == 0xe5)
-			return unwind__return(u, u->sp + 8, u->bp, u->bp_lost);
-		if (code[0] == 0x55 && code[1] == 0x48 && code[2] == 0x89 && code[3] == 0xe5)
-			return unwind__return(u, u->sp + 16, u->bp, u->bp_lost);
-		if (code[1] == 0xc3)
-			return unwind__return(u, u->sp + 8, u->bp, u->bp_lost);
-	}
-	if (u->bp_lost)
-		return unwind__end(u, UNWIND_END_RBP);
-	if (read_target(&bp, sizeof(bp), u->bp))
-		return unwind__end(u, UNWIND_END_STACK);
-	return unwind__return(u, u->bp + 16, bp, 0);
+	u->ip = ip;
+	u->sp = sp;
+	u->bp = bp;
+	u->bp_lost = 0;
+	u->exact = 1;		/* not where a call returns to */
+	return 0;
 }
 
-static __always_inline int unwind__by_row(struct unwind_state *u, const struct unwind_row *row)
-{
-	uint32_t rule = row->rule & ~UNWIND_BEGINS, where = row->rbp;
-	uint64_t cfa, bp = u->bp;
-	int lost = u->bp_lost;
+#ifndef UNWIND_AARCH64
+#if defined(__TARGET_ARCH_arm64) || (defined(__aarch64__) && !defined(__bpf__))
+#define UNWIND_AARCH64 1
+#else
+#define UNWIND_AARCH64 0
+#endif
+#endif
 
-	switch (rule) {
-	case UNWIND_NONE: return unwind__end(u, UNWIND_END_NO_RULES);
-	case UNWIND_OUTERMOST: return unwind__end(u, UNWIND_END_OUTERMOST);
-	case UNWIND_SIGNAL: return unwind__signal(u);
-	case UNWIND_RSP: cfa = u->sp + 8ull * row->cfa; break;
-	case UNWIND_PLT: cfa = u->sp + 8 + ((u->ip & 15) >= row->cfa ? 8 : 0); break;
-	case UNWIND_RBP:
-	case UNWIND_RBP_DEREF:
-		if (lost)
-			return unwind__end(u, UNWIND_END_RBP);
-		cfa = u->bp + 8ull * row->cfa;
-		if (rule == UNWIND_RBP_DEREF && read_target(&cfa, sizeof(cfa), u->bp - 8ull * row->cfa))
-			return unwind__end(u, UNWIND_END_STACK);
-		break;
-	default: return unwind__end(u, UNWIND_END_RULE);
-	}
-	if (where == UNWIND_RBP_LOST) {
-		lost = 1;
-	} else if (where == UNWIND_RBP_AT_RBP) {
-		if (!lost && read_target(&bp, sizeof(bp), u->bp))
-			return unwind__end(u, UNWIND_END_STACK);
-	} else if (where) {
-		lost = 0;
-		if (read_target(&bp, sizeof(bp), cfa - 8ull * where))
-			return unwind__end(u, UNWIND_END_STACK);
-	}
-	return unwind__return(u, cfa, bp, lost);
-}
+#if UNWIND_AARCH64
+#include "wire/unwind_arm64.h"
+#else
+#include "wire/unwind_x86.h"
+#endif
 
 /* Note a function, and go to its caller.  1: there is none. */
 static __always_inline int unwind__step(struct walk_scratch *s, uint32_t i)
@@ -195,7 +134,17 @@ static __always_inline int unwind__step(struct walk_scratch *s, uint32_t i)
 	row = m->rows ? unwind__row(m, address) : NULL;
 	if (!row)
 		return unwind__end(u, UNWIND_END_NO_RULES);
+#if UNWIND_AARCH64
+	address = u->ip;
+	if (unwind__by_row(u, row))
+		return 1;
+	if (!unwind__is_first_of_fiber(u, m, address))
+		return 0;
+	u->no_return = 1;
+	return unwind__end(u, UNWIND_END_OUTERMOST);
+#else
 	return unwind__by_row(u, row);
+#endif
 }
 
 #define UNWIND_OF_SECTION(cfg, field) ((cfg)->section + __builtin_offsetof(struct rb_debug_ext_section, field))

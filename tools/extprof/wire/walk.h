@@ -17,6 +17,7 @@
 #define EXTPROF_WALK_H
 
 #include "wire/sample.h"
+#include "wire/unwind.h"
 
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
@@ -82,7 +83,8 @@ struct walk_scratch {
 	struct sample_machine machine_room;
 	/* The state of the walk in user space: see bpf/unwind.bpf.h. */
 	struct unwind_state {
-		volatile uint64_t ip, sp, bp;
+		struct user_registers first_registers;	/* of the function that runs; for the includer */
+		volatile uint64_t ip, sp, bp, lr;	/* bp: rbp or x29; lr: x30 of aarch64, the caller's address where `exact` */
 		uint64_t jit_start, jit_end;
 		uint64_t changed_from, changed_to;	/* see unwind_changes: all of them are between */
 		uint32_t first, mappings;	/* see unwind_process */
