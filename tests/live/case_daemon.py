@@ -308,7 +308,7 @@ def counters_for_prometheus(ctx):
     shares = {k: cpu[k] / (cpu["b"] + cpu[a]) for k in truth}
     for k in truth:
         check(abs(shares[k] - truth[k] / sum(truth.values())) < 0.05, "%s: %s, not %s", k, shares, truth)
-    check(got["extprof_files", ()] == len(files(ctx)) and got["extprof_rate_hertz", ()] > 0, "%s", text[-600:])
+    check(got["extprof_files", ()] == len(files(ctx)) and got["extprof_rate_hertz", ()] > 0, "%s %s", files(ctx), text[-900:])
     wrong = ctx.extprof("daemon", "--config", ctx.path("none.conf"), "--metrics", ctx.path("nowhere/x.prom"), ctx.path("other"))
     check(wrong.status == harness.OUTPUT and "nowhere" in wrong.err, "a folder that is not there: %d %s", wrong.status, wrong.err)
     for no_file in ("-", "/dev/null", path + "/x", ctx.path("prom")):

@@ -197,16 +197,23 @@ static void tell_status(const struct daemon *d, const char *path, const struct f
 	notify__send(text);
 }
 
-static void write_metrics(struct daemon *d, const struct folder_state *state)
+static struct metrics_facts facts_of(const struct daemon *d)
 {
 	struct extprof_progress p = { .size = sizeof(p) };
-	struct metrics_facts facts = { .cpu_time = own_cpu_time(), .rate = d->cost.rate, .files = state->files, .bytes = state->bytes };
+	struct metrics_facts facts = { .cpu_time = own_cpu_time(), .rate = d->cost.rate };
 
 	if (!extprof_recording_progress(d->run.recording, &p)) {
 		facts.samples = p.samples;
 		facts.lost = p.lost;
 		facts.processes = p.processes;
 	}
+	return facts;
+}
+
+static void write_metrics(struct daemon *d, struct metrics_facts facts, const struct folder_state *state)
+{
+	facts.files = state->files;
+	facts.bytes = state->bytes;
 	daemon_metrics__write(&d->metrics, &facts, d->run.owner);
 }
 
@@ -286,7 +293,7 @@ static int look(struct daemon *d, const char *path, uint64_t made, struct extpro
 		log_file(d, path, &state);
 	d->made = made;
 	tell_status(d, path, &state);
-	write_metrics(d, &state);
+	write_metrics(d, facts_of(d), &state);
 	return 0;
 }
 
@@ -420,15 +427,27 @@ static int signal_of(const struct daemon *d)
 	return number;
 }
 
-/* With the last samples. */
-static void write_last_metrics(struct daemon *d)
+/* Free what recorded, and write the metrics with its last samples: it has removed a file without any. */
+static void end_run(struct daemon *d)
 {
 	struct extprof_error e = { .size = sizeof(e) };
+	struct metrics_facts facts;
 	struct folder_state state;
+	const char *path;
 	uint64_t made;
+	char *current;
 
-	if (d->run.recording && !tidy(d, current_file(d, &made), &state, &e))
-		write_metrics(d, &state);
+	if (d->run.recording) {
+		facts = facts_of(d);
+		path = current_file(d, &made);
+		current = path ? strdup(path) : NULL;
+		extprof_recording_destroy(d->run.recording);
+		d->run.recording = NULL;
+		if ((current || !path) && !tidy(d, current, &state, &e))
+			write_metrics(d, facts, &state);
+		free(current);
+	}
+	run__free(&d->run);
 }
 
 /* Later that is no reason to record nothing. */
@@ -462,7 +481,6 @@ static bool run_once(struct daemon *d, struct options *o, int *status)
 		err = record(d, &e);
 	daemon_stuck__end(d->stuck);
 	d->stuck = NULL;
-	write_last_metrics(d);
 	signal = signal_of(d);
 	/* There was no ruby, or a signal came before it looked for one: that is no fault of a daemon. */
 	if (err < 0 && signal && (e.code == EXTPROF_NO_PROCESS || e.code == EXTPROF_NOT_READY))
@@ -473,7 +491,7 @@ static bool run_once(struct daemon *d, struct options *o, int *status)
 		*status = message__fail(&e);
 	no_room = (err == -ENOSPC || err == -EDQUOT) && d->has_recorded && (!signal || signal == SIGHUP);
 	again = no_room || (err >= 0 && signal == SIGHUP);
-	run__free(&d->run);
+	end_run(d);
 	if (no_room)
 		make_room(d);
 	return again;
