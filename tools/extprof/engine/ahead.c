@@ -16,6 +16,7 @@
 #define MANY_THREADS 256u
 #define INTERVAL (100 * MS)
 #define INTERVAL_MANY SECOND
+#define INTERVAL_MOST (2 * SECOND)	/* of many processes */
 
 /* Is this a wait that was not looked at? */
 static bool is_new(struct engine *e, const struct vm *vm, const struct rb_debug_ext_thread *t)
@@ -94,7 +95,8 @@ void engine__read_ahead(struct engine *e, uint64_t now)
 	r.walker = walker__new();
 	if (r.walker)
 		engine__each_in_turn(e, &e->looks_ahead, vm__is_readable, look_ahead, &r);
-	e->ahead_at = now + engine__interval(r.most > MANY_THREADS ? INTERVAL_MANY : INTERVAL, SHARE_OF_LOOKS, from);
+	e->ahead_at = now + (e->looks_ahead.more ? INTERVAL :
+			     engine__interval(r.most > MANY_THREADS ? INTERVAL_MANY : INTERVAL, INTERVAL_MOST, from));
 	tables__free(&r.tables);
 	walker__free(r.walker);
 }

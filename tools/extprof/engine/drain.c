@@ -10,9 +10,12 @@
 /* For samples that were put aside, in one step: those of the others wait meanwhile. */
 #define ASIDE_TIME (20 * MS)
 
-/* Between two readings of what a process has renamed: so much for each process that there is, ns. */
+/* Between two readings of what a process has renamed: so much for each ruby that there is, or that a command has started; ns. */
 #define UPDATE_SHARE (50 * MS)
-#define UPDATE_LAST (10 * SECOND)
+#define UPDATE_SHARE_COMMAND (10 * MS)
+#define UPDATE_MOST SECOND
+/* A ruby that is so young, after its first names were read, may end soon. */
+#define VM_IS_YOUNG SECOND
 
 /* For the resolver. */
 struct vm *engine__vm_of(void *context, const struct sample_event *s, uint32_t *row)
@@ -118,13 +121,20 @@ void engine__each_in_turn(struct engine *e, struct visits *v, bool (*wants)(cons
 	}
 }
 
-/* Are names to be read again?  Of one process in each tick; of many, each has its turn less often, unless samples wait for it. */
+/* Are names to be read again?  Of one ruby in each tick; of many, each has its turn less often, unless samples wait for it. */
 static bool is_due(const struct engine *e, const struct vm *vm, uint64_t now)
 {
-	uint64_t wait = UPDATE_SHARE * e->set.live;
+	uint64_t wait = (e->settings.command ? UPDATE_SHARE_COMMAND : UPDATE_SHARE) * e->set.vm_count;
 
-	return vm->turn.waiting || vm->symbols.work <= 0 || now >= vm->updated_at + (wait < UPDATE_LAST ? wait : UPDATE_LAST);
+	if (vm->turn.waiting || vm->symbols.work <= 0 || now < vm->first_updated_at + VM_IS_YOUNG)
+		return true;
+	return now >= vm->updated_at + (wait < UPDATE_MOST ? wait : UPDATE_MOST);
 }
+
+struct updating {
+	uint64_t now;
+	bool all;
+};
 
 static bool wants_update(const struct vm *vm)
 {
@@ -133,26 +143,28 @@ static bool wants_update(const struct vm *vm)
 
 static void update(struct engine *e, struct vm *vm, void *context)
 {
-	uint64_t now = *(uint64_t *)context;
+	const struct updating *u = context;
 
 	/* These are young once: at each use, whether or not the rest is due. */
 	if (vm->touched && threads__name_young(&vm->threads))
 		e->young_threads_at = deadline__now();
 	vm->stale |= vm->touched;
 	vm->touched = false;
-	if (!is_due(e, vm, now))
+	if (!u->all && !is_due(e, vm, u->now))
 		return;
 	vm->stale = false;
-	vm->updated_at = now;
+	vm->updated_at = u->now;
+	if (!vm->first_updated_at)
+		vm->first_updated_at = u->now;
 	if (vm->space && !symbols__update(&vm->symbols, false) && e->settings.command)
 		symbols__prefetch(&vm->symbols, PREFETCH);
 }
 
-void engine__update_vms(struct engine *e)
+void engine__update_vms(struct engine *e, bool all)
 {
-	uint64_t now = deadline__now();
+	struct updating u = { deadline__now(), all };
 
-	engine__each_in_turn(e, &e->updates, wants_update, update, &now);
+	engine__each_in_turn(e, &e->updates, wants_update, update, &u);
 }
 
 static int compare_sizes(const void *a, const void *b)

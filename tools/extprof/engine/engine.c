@@ -24,11 +24,13 @@
 /* The first search of a process goes on so long after the caller wants control back. */
 #define INTERRUPTED_WAIT (200 * MS)
 
-/* How often to look for CPUs that have come and for memory that has gone. */
+/* How often to look for CPUs that have come and for memory that has gone; the other one if there is much of it. */
 #define LOOK_INTERVAL (500 * MS)
+#define LOOK_INTERVAL_MOST (2 * SECOND)
 /* How often to read the names of threads again that have been sampled meanwhile: what a thread
- * that ends was called last is known if it lived so long with the name. */
+ * that ends was called last is known if it lived so long with the name.  The other one if there are many. */
 #define NAMES_INTERVAL (100 * MS)
+#define NAMES_INTERVAL_MOST SECOND
 
 /* Is one of those that the caller named being searched? */
 static bool is_searching(const struct engine *e)
@@ -102,11 +104,11 @@ uint64_t engine__own_cpu_time(void)
 	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0 : (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
-uint64_t engine__interval(uint64_t least, uint32_t share, uint64_t from)
+uint64_t engine__interval(uint64_t least, uint64_t most, uint64_t from)
 {
-	uint64_t took = (engine__own_cpu_time() - from) * share;
+	uint64_t interval = (engine__own_cpu_time() - from) * SHARE_OF_LOOKS;
 
-	return least < took ? took : least;
+	return interval < least ? least : interval > most ? most : interval;
 }
 
 /* Threads can change their names. */
@@ -117,7 +119,7 @@ static void refresh_names(struct engine *e, uint64_t now)
 	for (uint32_t i = 0; i < e->set.vm_count; i++)
 		if (e->set.vms[i] && !e->set.vms[i]->exited)
 			threads__refresh(&e->set.vms[i]->threads, false);
-	e->names_at = now + engine__interval(NAMES_INTERVAL, SHARE_OF_LOOKS, from);
+	e->names_at = now + engine__interval(NAMES_INTERVAL, NAMES_INTERVAL_MOST, from);
 }
 
 /* Do the work that is not urgent. */
@@ -139,11 +141,11 @@ static void look_around(struct engine *e, uint64_t now)
 		engine__select(e, now);
 	if (now < e->look_at)
 		return;
-	from = engine__own_cpu_time();
 	if (e->started && !e->paused)
 		session__follow(e->session);
+	from = engine__own_cpu_time();
 	check_memory(e);
-	e->look_at = now + engine__interval(LOOK_INTERVAL, SHARE_OF_LOOKS, from);
+	e->look_at = now + engine__interval(LOOK_INTERVAL, LOOK_INTERVAL_MOST, from);
 }
 
 uint64_t engine__wait(const struct engine *e)
@@ -234,7 +236,7 @@ int engine__step(struct engine *e, struct diag *d)
 	err = engine__search(e, d);
 	engine__release_command(e, now);
 	/* Also of what has just been found: it may end soon. */
-	engine__update_vms(e);
+	engine__update_vms(e, false);
 	engine__step_natives(e);
 	engine__step_revisions(e);
 	engine__step_titles(e);

@@ -323,7 +323,7 @@ static void drain(struct engine *e)
 	do {
 		engine__drain_lifecycle(e);
 		e->behind = engine__drain(e) == -ECANCELED;
-		engine__update_vms(e);
+		engine__update_vms(e, true);
 	} while ((e->behind || e->aside.count) && !deadline__over(&e->deadline));
 }
 

@@ -65,7 +65,7 @@ static void drain_rest(struct engine *e)
 			engine__skip_rest(e);
 			break;
 		}
-		engine__update_vms(e);
+		engine__update_vms(e, true);
 	}
 	aside__end_end(&e->aside);
 }

@@ -17,9 +17,11 @@
 /* How often to look, and how often to see whether processes have such threads. */
 #define LOOK_INTERVAL (10 * MS)
 #define SCAN_INTERVAL (30 * MS)
-/* The look takes at most one part in so many of a CPU: accounts are made of it.  It and the scan go by what the last COSTS ones
- * took on average.  What one look finds must not say when the next one is: a look at fibers that wait for something new takes
- * longer, and of short waits fewer would be seen than of long ones. */
+/* A scan of many processes comes so late at the latest. */
+#define SCAN_INTERVAL_MOST (300 * MS)
+/* The look takes at most one part in so many of a CPU: accounts are made of it.  It and the scan go by what the last COSTS
+ * ones took on average.  What one look finds must not say when the next one is: a look at fibers that wait for something new
+ * takes longer, and of short waits fewer would be seen than of long ones. */
 #define SHARE 50u
 #define COSTS 32u
 #define QUEUE_MAX (16u << 20)
@@ -39,6 +41,7 @@ struct engine_shared {
 	size_t room;
 	uint64_t look_at, scan_at;	/* CLOCK_MONOTONIC, ns */
 	uint64_t look_cost, scan_cost;	/* CPU time of one, on average, ns */
+	uint32_t cost_count;		/* processes that look_cost is of */
 	uint64_t scanned_at;		/* the last time */
 };
 
@@ -100,9 +103,9 @@ static bool is_watched(const struct engine_shared *s, const struct process *p)
 }
 
 /* Has the program threads that share native threads, or fibers that a scheduler may park? */
-static bool has_shared(struct engine_shared *s, const struct vm *vm)
+static bool has_shared(struct engine_shared *s, struct vm *vm)
 {
-	if (tables__read_threads(&s->tables, &vm->layout, &vm->memory))
+	if (layout__refresh(&vm->layout, &vm->memory) || tables__read_threads(&s->tables, &vm->layout, &vm->memory))
 		return false;
 	for (uint32_t i = 0; i < s->tables.thread_count; i++)
 		if (s->tables.threads[i].t.flags & RB_DEBUG_EXT_THREAD_MN)
@@ -126,8 +129,9 @@ static void add(struct engine_shared *s, const struct process *p)
 	w->parked = (struct parked){
 		.process = w->process, .vm = w->vm, .layout = &w->watch.layout, .memory = &w->watch.space->memory,
 		.walker = s->watcher.walker, .queue = &s->queue, .counters = &w->watch.wait_counters,
-		/* Fibers that are parked now were not at the last scan. */
-		.looked_at = before < now ? now - (now - before) / 2 : now,
+		/* Fibers that are parked now were not at the last scan.  How long they are is not known: no more than between two
+		 * looks is believed. */
+		.looked_at = before >= now ? now : now - before > LOOK_INTERVAL ? now - LOOK_INTERVAL / 2 : now - (now - before) / 2,
 	};
 	s->list[s->count++] = w;
 }
@@ -226,15 +230,14 @@ static bool is_wanted(const struct engine *e)
 }
 
 /* When to do it again: it took CPU time since `from`. */
-static uint64_t next(struct engine_shared *s, uint64_t interval, uint32_t share, uint64_t *cost, uint64_t from)
+static uint64_t next(struct engine_shared *s, uint64_t interval, uint64_t most, uint32_t share, uint64_t *cost, uint64_t from)
 {
 	uint64_t now = deadline__now(), took = engine__own_cpu_time() - from;
 
-	*cost += took / COSTS;
-	*cost -= *cost / COSTS;
+	*cost = *cost ? *cost - *cost / COSTS + took / COSTS : took;
 	s->watcher.random = hash__mix(s->watcher.random + now);
 	if (interval < *cost * share)
-		interval = *cost * share;
+		interval = *cost * share < most ? *cost * share : most;
 	return now + interval / 2 + s->watcher.random % interval;
 }
 
@@ -254,12 +257,16 @@ void engine__step_shared(struct engine *e, uint64_t now)
 	if (now >= s->scan_at) {
 		scan(e, s);
 		s->scanned_at = now;
-		s->scan_at = next(s, SCAN_INTERVAL, SHARE_OF_LOOKS, &s->scan_cost, from);
+		s->scan_at = next(s, SCAN_INTERVAL, SCAN_INTERVAL_MOST, SHARE_OF_LOOKS, &s->scan_cost, from);
+	}
+	if (s->count != s->cost_count) {
+		s->look_cost = s->cost_count ? s->look_cost * s->count / s->cost_count : 0;
+		s->cost_count = s->count;
 	}
 	from = engine__own_cpu_time();
 	if (s->count && deadline__now() >= s->look_at) {
 		look(e, s, false);
-		s->look_at = next(s, LOOK_INTERVAL, SHARE, &s->look_cost, from);
+		s->look_at = next(s, LOOK_INTERVAL, UINT64_MAX, SHARE, &s->look_cost, from);
 	}
 }
 

@@ -37,7 +37,7 @@ int engine__pause(struct engine *e, struct diag *d)
 	if (e->started) {
 		engine__hold(e);
 		/* Code whose name is not known yet can be gone when it goes on. */
-		engine__update_vms(e);
+		engine__update_vms(e, true);
 	}
 	session__rest(e->session);
 	e->paused_since = e->paused_at;

@@ -6,11 +6,11 @@
 /* How often each process is looked at. */
 #define FIGURES_INTERVAL SECOND
 /* Processes of one look.  Of more, each has its turn less often. */
-#define FIGURES_AT_ONCE 16u
+#define FIGURES_AT_ONCE 64u
 
 int engine__record_figures(struct engine *e, uint64_t now, bool last)
 {
-	uint32_t left = FIGURES_AT_ONCE, count = e->set.count;
+	uint32_t count = e->set.count, left = last ? count : FIGURES_AT_ONCE;
 	int err = 0;
 
 	if (!last && now < e->next_record_figures)

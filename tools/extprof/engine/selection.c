@@ -13,6 +13,7 @@
 
 /* How often to look again, at the most. */
 #define SELECT_INTERVAL (250 * MS)
+#define SELECT_INTERVAL_MOST SECOND	/* of many processes; then by SELECT_SHARE */
 /* To look takes at most one part in so many of the time. */
 #define SELECT_SHARE 50
 
@@ -100,7 +101,7 @@ static void leave(struct engine *e, struct process *p)
 void engine__select(struct engine *e, uint64_t now)
 {
 	uint32_t count = e->set.count;
-	uint64_t from = engine__own_cpu_time(), took;
+	uint64_t from = engine__own_cpu_time(), took, interval;
 
 	if (now < e->select_at || !has_conditions(e))
 		return;
@@ -121,5 +122,6 @@ void engine__select(struct engine *e, uint64_t now)
 	}
 	/* Helpers do a part of it. */
 	took = deadline__now() - now;
-	e->select_at = now + engine__interval(took * SELECT_SHARE > SELECT_INTERVAL ? took * SELECT_SHARE : SELECT_INTERVAL, SHARE_OF_LOOKS, from);
+	interval = engine__interval(SELECT_INTERVAL, SELECT_INTERVAL_MOST, from);
+	e->select_at = now + (took * SELECT_SHARE > interval ? took * SELECT_SHARE : interval);
 }

@@ -360,12 +360,13 @@ uint64_t engine__search_wait(const struct engine *e, uint64_t now);
 
 /* engine.c: how often to look at all processes. */
 
-/* Looks of one kind take at most one part in so many of a CPU. */
+/* Looks of one kind take one part in so many of a CPU, unless there is so much to look at that they would come too late. */
 #define SHARE_OF_LOOKS 1000u
 /* CPU time of this thread, ns. */
 uint64_t engine__own_cpu_time(void);
-/* ns until the next look: a look took CPU time since `from`, and takes at most one part in `share`. */
-uint64_t engine__interval(uint64_t least, uint32_t share, uint64_t from);
+/* ns until the next look, of one that took CPU time since `from`: by that share, but not less and not more than these.  What is
+ * seen late is of `most` at the most. */
+uint64_t engine__interval(uint64_t least, uint64_t most, uint64_t from);
 
 /* contexts.c: of OpenTelemetry, of native threads.  Without a reader that takes them these do nothing. */
 
@@ -519,7 +520,7 @@ bool engine__has_more(const struct engine *e);
 void engine__each_in_turn(struct engine *e, struct visits *v, bool (*wants)(const struct vm *vm),
 			  void (*visit)(struct engine *e, struct vm *vm, void *context), void *context);
 /* Read what symbols were put off for. */
-void engine__update_vms(struct engine *e);
+void engine__update_vms(struct engine *e, bool all);
 /* Also new names of what is known, before they are used: until that moment (CLOCK_MONOTONIC, ns), or a signal. */
 void engine__update_last(struct engine *e, uint64_t until);
 

@@ -18,7 +18,7 @@
 
 /* ns: the longest period that is believed, and how long a look at parked fibers can take. */
 #define PERIOD_MAX 60000000000ull
-#define SETTLE 200000000ull
+#define SETTLE 500000000ull
 
 /* Samples that follow one another in one fiber, or in a thread. */
 struct request_lane {

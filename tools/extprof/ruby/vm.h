@@ -33,6 +33,7 @@ struct vm {
 	bool touched;			/* for the owner: something was looked up in it */
 	bool stale;			/* ... and its names were not read again since */
 	uint64_t updated_at;		/* for the owner: its names were; CLOCK_MONOTONIC, ns */
+	uint64_t first_updated_at;	/* the first time; 0: never */
 	bool inherited;			/* for the owner: what its parent had at the fork was taken over, */
 	bool table_refused;		/* ... and it was told that it cannot be asked for its table of what lives */
 	bool interval_set;		/* its alloc_interval is what the owner wanted ... */
