@@ -1,6 +1,7 @@
 """--native: functions of C extensions, between the methods that called them and those that they call. The extension's stacks
 are known at every point."""
 import os
+import platform
 import re
 import shutil
 import signal
@@ -99,7 +100,7 @@ def is_part(labels, truth):
         # The entry by which a function calls one of another library has no name.
         in_plt = label == "[native_truth.so]" and i == len(labels) - 1
         # Where the interpreter's own setjmp() is libc's, as on aarch64.
-        in_setjmp = label in ("_setjmp", "[libc.so.6]") and i == len(labels) - 1
+        in_setjmp = platform.machine() == "aarch64" and label in ("_setjmp", "[libc.so.6]") and i == len(labels) - 1
         if label.startswith(("[GC", "[ld-linux")) or label == "[YJIT compile]" or by_itself or in_plt or in_setjmp:
             labels = labels[:i]
             break

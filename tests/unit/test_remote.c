@@ -589,26 +589,31 @@ TEST(snapshot_without_mappings_has_no_native_functions)
 	snapshot__free(&snapshot);
 }
 
-/* nop; nop; ret: its caller's rbp is that of the thread, if anybody knows that. */
-static const uint8_t jit_code[8] = { 0x90, 0x90, 0xc3, 0x90 };
+/* nop; nop; ret: its caller's rbp is that of the thread, if anybody knows that.  So it is between pop rbp; pop rbp and ret. */
+static const uint8_t jit_codes[][8] = {
+	{ 0x90, 0x90, 0xc3, 0x90 },
+	{ 0x5d, 0x5d, 0x48, 0xc7, 0xc0, 0x24, 0, 0 },
+};
 
 TEST(snapshot_of_jit_code_without_rbp)
 {
 	const struct sample_machine *m;
 
-	CHECK(set_up_native(PROOF_STOPPED));
-	section.jit_start = (uintptr_t)jit_code;
-	section.jit_end = (uintptr_t)jit_code + sizeof(jit_code);
-	section.jit_flags = RB_DEBUG_EXT_JIT_FRAME_POINTER;
-	native_task.ip = (uintptr_t)&jit_code[2];
-	native_stack[0] = CODE + FRAMED + 5;
-	m = take_native();
-	CHECK(m && m->native_end == UNWIND_END_OUTERMOST && m->nr_native == 4);
-	snapshot__free(&snapshot);
-	native_task.has_bp = false;
-	m = take_native();
-	CHECK(m && m->native_end == UNWIND_END_FP && m->nr_native == 2);
-	snapshot__free(&snapshot);
+	for (size_t i = 0; i < sizeof(jit_codes) / sizeof(jit_codes[0]); i++) {
+		CHECK(set_up_native(PROOF_STOPPED));
+		section.jit_start = (uintptr_t)jit_codes[i];
+		section.jit_end = (uintptr_t)jit_codes[i] + sizeof(jit_codes[i]);
+		section.jit_flags = RB_DEBUG_EXT_JIT_FRAME_POINTER;
+		native_task.ip = (uintptr_t)&jit_codes[i][2];
+		native_stack[0] = CODE + FRAMED + 5;
+		m = take_native();
+		CHECK(m && m->native_end == UNWIND_END_OUTERMOST && m->nr_native == 4);
+		snapshot__free(&snapshot);
+		native_task.has_bp = false;
+		m = take_native();
+		CHECK(m && m->native_end == UNWIND_END_FP && m->nr_native == 2);
+		snapshot__free(&snapshot);
+	}
 }
 
 #if defined(__x86_64__)

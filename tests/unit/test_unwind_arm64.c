@@ -167,6 +167,8 @@ TEST(arm64_rules_of_a_file)
 	FUNCTION(&made, 0x120, 12, 0x0c, 29, 0, 0x9d, 0, 0x9e, 0);
 	/* Far away from both ends. */
 	FUNCTION(&made, 0x140, 0x20, 0x41, 0x0e, 0x80, 0x20, 0x9d, 0x80, 2, 0x9e, 0xff, 1);
+	/* glibc's _dl_runtime_resolve: x30 is where its caller has pushed it, above the CFA, which is not that of the caller. */
+	FUNCTION(&made, 0x160, 0x20, 0x41, 0x0e, 16, 0x11, 30, 0x7f);
 	CHECK_INT(rows_of(&made, EM_AARCH64, &rows), 0);
 	CHECK_INT(rows.part_count, 1);
 	check_row(0, 0, UNWIND_SP, 0, UNWIND_SAME);
@@ -185,6 +187,7 @@ TEST(arm64_rules_of_a_file)
 	check_row(16, 0x120, UNWIND_SIGNAL, 0, 0);
 	check_row(17, 0x12c, UNWIND_NONE, 0, 0);
 	check_row(19, 0x144, UNWIND_OTHER, 0, 0);
+	check_row(21, 0x164, UNWIND_OTHER, 0, 0);
 	/* A file of the other machine has no rules here. */
 	CHECK_INT(rows_of(&made, EM_X86_64, &rows), -ENOEXEC);
 	CHECK_INT(rows.count, 0);
@@ -213,11 +216,22 @@ TEST(arm64_imported_functions)
 		check_row(5, 0xc0, UNWIND_NONE, 0, 0);
 		check_row(6, 0x100, UNWIND_SP, 0, UNWIND_SAME);
 	}
+	/* Behind the last function. */
+	begin(&made);
+	FUNCTION(&made, 0, 0x20, 0x41, 0x2d);
+	put4(made.bytes + TEXT + 0x40, STP_X16_X30);
+	add_sections(&made, 0x40, 0x80, NULL, 0);
+	CHECK_INT(rows_of(&made, EM_AARCH64, &rows), 0);
+	CHECK_INT(rows.count, 6);
+	check_row(4, 0x60, UNWIND_SP, 0, UNWIND_SAME);
+	CHECK_INT(rows_from(&made, EM_AARCH64, &rows.next, &rows), 0);
+	CHECK_INT(rows.count, 0);
 	/* Something else has that name, or it is where functions are. */
-	put4(made.bytes + TEXT + 0x44, NOP);
+	FUNCTION(&made, 0x100, 0x20, 0x41, 0x2d);
+	put4(made.bytes + TEXT + 0x40, NOP);
 	CHECK_INT(rows_of(&made, EM_AARCH64, &rows), 0);
 	CHECK_INT(rows.count, 4);
-	put4(made.bytes + TEXT + 0x44, STP_X16_X30);
+	put4(made.bytes + TEXT + 0x40, STP_X16_X30);
 	add_sections(&made, 0x40, 0xd0, NULL, 0);
 	CHECK_INT(rows_of(&made, EM_AARCH64, &rows), 0);
 	CHECK_INT(rows.count, 4);
@@ -430,11 +444,12 @@ TEST(arm64_code_of_the_jit)
 		{ 0, 0xa9bf7bfd },		/* its first instruction */
 		{ 0xa9bf7bfd, 0x910003fd },	/* and its second */
 		{ 0, 0xd503201f },		/* within */
-		{ 0xa8c17bfd, 0xd65f03c0 },	/* at its return */
+		{ 0xa8c17bfd, 0xd2800480 },	/* behind it: mov x0, #36, of ret behind that */
+		{ 0xd2800480, 0xd65f03c0 },	/* at its return */
 	};
 
 	make_rows();
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		/* Within, x29 is at its frame, whose place is 10.  Before and behind, the caller's is in x29. */
 		uint64_t sp = i == 1 ? AT(10) : i == 2 ? AT(6) : AT(12), fp = i == 2 ? AT(10) : AT(20);
 

@@ -197,6 +197,9 @@ static bool saved_arm64(const struct cfi_rules *r, uint8_t *saved)
 	}
 	if (r->lr.how != CFI_SAVED || (r->fp.how != CFI_SAME && r->fp.how != CFI_SAVED))
 		return false;
+	/* Above the CFA: what it is called is not the caller's stack pointer, as in glibc's _dl_runtime_resolve. */
+	if (r->lr.at >= 0 || (r->fp.how == CFI_SAVED && r->fp.at >= 0))
+		return false;
 	if (r->fp.how == CFI_SAVED) {
 		if (distance != 8 && distance != 16)
 			return false;

@@ -367,7 +367,7 @@ int elf_unwind__rows(int fd, uint64_t size, uint16_t machine, struct elf_budget 
 				break;
 			if (!put_function(&s, &fn)) {
 				/* A function with more rows than an answer has room for is left out. */
-				if (rows->count)
+				if (rows->count && i > from->function)
 					break;
 			} else {
 				rows->next.end = fn.end;
@@ -377,5 +377,8 @@ int elf_unwind__rows(int fd, uint64_t size, uint16_t machine, struct elf_budget 
 		if (budget->exceeded)
 			return -E2BIG;
 	}
+	/* What is behind the last function, as lld has it. */
+	if (rows->next.function == s.count && put_parts(&s, rows->end))
+		rows->next.function = s.count + 1;
 	return 0;
 }

@@ -53,11 +53,12 @@ static __always_inline int unwind__by_memory(struct unwind_state *u, uint64_t at
 
 #define CODE_STP_X29_X30 0xa9bf7bfdu	/* stp x29, x30, [sp, #-16]! */
 #define CODE_MOV_X29_SP 0x910003fdu
+#define CODE_LDP_X29_X30 0xa8c17bfdu	/* ldp x29, x30, [sp], #16 */
 #define CODE_RET 0xd65f03c0u
 
 /*
  * Code of YJIT.  Where the thread was interrupted right in there, x29 can still, or already, be the caller's: before `stp x29,
- * x30`, between that and `mov x29, sp`, and between `ldp x29, x30` and `ret`.
+ * x30`, between that and `mov x29, sp`, and between `ldp x29, x30` and `ret`, or a jump.
  */
 static __always_inline int unwind__jit(struct unwind_state *u)
 {
@@ -67,7 +68,7 @@ static __always_inline int unwind__jit(struct unwind_state *u)
 	if (u->exact) {
 		if (read_target(code, sizeof(code), u->ip - 4))
 			return unwind__end(u, UNWIND_END_STACK);
-		if (code[1] == CODE_STP_X29_X30 || code[1] == CODE_RET)
+		if (code[1] == CODE_STP_X29_X30 || code[1] == CODE_RET || code[0] == CODE_LDP_X29_X30)
 			return unwind__by_link(u, u->sp, u->bp, u->bp_lost);
 		if (code[0] == CODE_STP_X29_X30 && code[1] == CODE_MOV_X29_SP) {
 			if (read_target(&fp, sizeof(fp), u->sp))

@@ -32,21 +32,21 @@ static __always_inline int unwind__return(struct unwind_state *u, uint64_t cfa, 
 
 /*
  * Code of YJIT.  Where the thread was interrupted right in there, rbp can still, or already, be the caller's: before
- * `push rbp` and between that and `mov rbp, rsp`, and between `pop rbp` and `ret`.
+ * `push rbp` and between that and `mov rbp, rsp`, and between `pop rbp; pop rbp` and `ret`, or a jump.
  */
 static __always_inline int unwind__jit(struct unwind_state *u)
 {
 	uint64_t bp = 0;
-	uint8_t code[5] = { 0 };
+	uint8_t code[6] = { 0 };
 
 	if (u->exact) {
-		if (read_target(code, sizeof(code), u->ip - 1))
+		if (read_target(code, sizeof(code), u->ip - 2))
 			return unwind__end(u, UNWIND_END_STACK);
-		if (code[1] == 0x55 && code[2] == 0x48 && code[3] == 0x89 && code[4] == 0xe5)
+		if (code[2] == 0x55 && code[3] == 0x48 && code[4] == 0x89 && code[5] == 0xe5)
 			return unwind__return(u, u->sp + 8, u->bp, u->bp_lost);
-		if (code[0] == 0x55 && code[1] == 0x48 && code[2] == 0x89 && code[3] == 0xe5)
+		if (code[1] == 0x55 && code[2] == 0x48 && code[3] == 0x89 && code[4] == 0xe5)
 			return unwind__return(u, u->sp + 16, u->bp, u->bp_lost);
-		if (code[1] == 0xc3)
+		if (code[2] == 0xc3 || (code[0] == 0x5d && code[1] == 0x5d && code[2] != 0x5d))
 			return unwind__return(u, u->sp + 8, u->bp, u->bp_lost);
 	}
 	if (u->bp_lost)
