@@ -7,8 +7,8 @@
 #include "recording/requests.h"
 #include "wire/states.h"
 
-enum { FRAME_MAIN = 1, FRAME_PARKED, FRAME_A, FRAME_B, FRAME_UNREAD, FRAME_STEP, FRAME_COLLECTOR, FRAMES };
-enum { A = 1, B, UNREAD, A_STEP, COLLECTOR, STEP, STEP_A, STACKS };
+enum { FRAME_MAIN = 1, FRAME_PARKED, FRAME_A, FRAME_B, FRAME_UNREAD, FRAME_STEP, FRAME_COLLECTOR, FRAME_POOL, FRAME_WAIT, FRAMES };
+enum { A = 1, B, UNREAD, A_STEP, COLLECTOR, STEP, STEP_A, POOL, POOL_WAIT, STACKS };
 enum { MAIN = 1, PARKED, THREADS };
 
 static struct frame frames[FRAMES];
@@ -17,6 +17,7 @@ static struct stack_entry stacks[STACKS] = {
 	[UNREAD] = { .frame = FRAME_UNREAD, .depth = 1 }, [A_STEP] = { .parent = A, .frame = FRAME_STEP, .depth = 2 },
 	[COLLECTOR] = { .frame = FRAME_COLLECTOR, .depth = 1 },
 	[STEP] = { .frame = FRAME_STEP, .depth = 1 }, [STEP_A] = { .parent = STEP, .frame = FRAME_A, .depth = 2 },
+	[POOL] = { .frame = FRAME_POOL, .depth = 1 }, [POOL_WAIT] = { .parent = POOL, .frame = FRAME_WAIT, .depth = 2 },
 };
 static struct thread_entry threads[THREADS] = {
 	[MAIN] = { .id = MAIN, .process = 1, .frame = FRAME_MAIN }, [PARKED] = { .id = PARKED, .process = 1, .frame = FRAME_PARKED },
@@ -47,6 +48,9 @@ static void begin(const char *key)
 	frames[FRAME_UNREAD] = label("", "", KNOWN_UNREAD);
 	frames[FRAME_STEP] = label("step", "1", KNOWN);
 	frames[FRAME_COLLECTOR] = (struct frame)FRAME_INIT(FRAME_GC);
+	frames[FRAME_POOL] = frames[FRAME_WAIT] = (struct frame)FRAME_INIT(FRAME_RUBY);
+	frames[FRAME_POOL].name = "block in Async::Pool::Controller#start_gardener";
+	frames[FRAME_POOL].path = "/gems/async-pool-0.11.0/lib/async/pool/controller.rb";
 	tables = (struct recording_tables){
 		.frames = frames, .frame_count = FRAMES, .stacks = stacks, .stack_count = STACKS, .threads = threads,
 		.thread_count = THREADS, .processes = processes, .process_count = 2,
@@ -451,6 +455,32 @@ TEST(requests_fibers_from_before)
 	CHECK_INT(requests.chosen, 3);
 	CHECK(requests.list[0].cut_begin && requests.list[1].cut_begin && !requests.list[2].cut_begin);
 	requests__free(&requests);
+}
+
+/* A fiber that a request has made, and that rests for good, is no request; what it does between is. */
+TEST(requests_of_fibers_that_rest)
+{
+	for (int rests = 0; rests < 2; rests++) {
+		begin(NULL);
+		if (!rests)
+			frames[FRAME_POOL].path = "/app/pool.rb";
+		run(100, 1, A);
+		run(110, 2, A);
+		for (uint64_t time = 150; time <= 900; time += 250) {
+			add(time, 2, A, STATE_PARKED, 40);
+			samples[count - 1].stack = POOL_WAIT;
+		}
+		run(1000, 1, 0);
+		CHECK(!end());
+		CHECK_INT(requests.chosen, 2);
+		CHECK(requests.list[1].fiber == 2 && requests.list[1].begin == 110);
+		CHECK_INT(requests.list[1].end, rests ? 110 : 900);
+		CHECK_INT(requests.list[1].parts[PART_PARKED], rests ? 0 : 160);
+		/* Nor are its samples those of a request. */
+		requests__choose(&requests, 0, 0);
+		CHECK_INT(requests__has(&requests, &samples[3]), !rests);
+		requests__free(&requests);
+	}
 }
 
 /* When its thread was seen in another fiber, a new one can have waited for some time: no look has met it yet. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "profile/known_places.h"
 #include "wire/states.h"
 
 #define SECOND 1000000000ull
@@ -28,35 +29,6 @@
 /* States of waits that can be a rest. */
 #define CANDIDATES \
 	(1u << STATE_SLEEP | 1u << STATE_QUEUE | 1u << STATE_CONDVAR | 1u << STATE_JOIN | 1u << STATE_IO | 1u << STATE_PARKED)
-
-/* Methods of servers that wait for work with what others use for work, too. */
-static const struct known_place {
-	const char *gem, *method;
-	uint32_t states;	/* mask of 1u << enum thread_state */
-	bool itself;		/* the method itself waits, or a block in it; else whatever it calls */
-	bool labelled;		/* it can have labels: the first request that needed it has made it, and it outlives that */
-} known_places[] = {
-	{ "sidekiq", "Sidekiq::BasicFetch#retrieve_work", 1u << STATE_IO | 1u << STATE_SLEEP, false, false },
-	{ "sidekiq", "Sidekiq::Scheduled::Poller#initial_wait", 1u << STATE_CONDVAR, false, false },
-	{ "sidekiq", "Sidekiq::Scheduled::Poller#wait", 1u << STATE_CONDVAR | 1u << STATE_SLEEP, false, false },
-	{ "sidekiq", "Sidekiq::CLI#launch", 1u << STATE_IO, true, false },
-	{ "puma", "Puma::Cluster#run", 1u << STATE_IO, true, false },
-	{ "puma", "block in Puma::Cluster::Worker#run", 1u << STATE_IO, true, false },
-	{ "unicorn", "Unicorn::HttpServer#worker_loop", 1u << STATE_IO, true, false },
-	{ "unicorn", "Unicorn::SelectWaiter#get_readers", 1u << STATE_IO, true, false },
-	{ "pitchfork", "Pitchfork::SelectWaiter#get_readers", 1u << STATE_IO, true, false },
-	{ "resque", "Resque::Worker#work", 1u << STATE_SLEEP, true, false },
-	{ "async-container", "block in Async::Container::Group#select", 1u << STATE_IO, true, false },
-	/* Fibers of falcon, and of what it is made of: connections between two requests, what accepts them, what looks after both. */
-	{ "protocol-http1", "Protocol::HTTP1::Connection#read_request_line", 1u << STATE_PARKED, false, false },
-	{ "io-endpoint", "IO::Endpoint::Wrapper#socket_accept", 1u << STATE_PARKED, false, false },
-	{ "async-http", "block in Async::HTTP::Server#run", 1u << STATE_PARKED, false, false },
-	{ "falcon", "block in Falcon::Service::Server#run", 1u << STATE_PARKED, false, false },
-	{ "async-service", "block in Async::Service::Managed::HealthChecker#health_checker", 1u << STATE_PARKED, false, false },
-	{ "async-pool", "block in Async::Pool::Controller#start_gardener", 1u << STATE_PARKED, false, true },
-	/* Requests that wait for what it reads have fibers of their own. */
-	{ "async-http", "block in Async::HTTP::Protocol::HTTP2::Connection#read_in_background", 1u << STATE_PARKED, false, true },
-};
 
 /* Their main threads serve requests: a loop of fibers within one of them is a part of a request. */
 static const char *const servers[] = { "puma", "unicorn", "pitchfork", "passenger", "resque", "sidekiq", "thin" };
@@ -175,7 +147,7 @@ static const struct known_place *find_known(const struct search *c, uint8_t stat
 	const struct idle_stack *k = &c->stack;
 
 	for (uint32_t i = 0; i < k->ruby_count && !k->foreign; i++)
-		for (size_t j = 0; j < sizeof(known_places) / sizeof(known_places[0]); j++) {
+		for (size_t j = 0; j < known_place_count; j++) {
 			const struct known_place *p = &known_places[j];
 
 			if (p->states & 1u << state && (!p->itself || i == k->inner) && (!k->labelled || p->labelled) && is_gem(&k->ruby[i].owner, p->gem) &&

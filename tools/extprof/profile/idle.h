@@ -7,7 +7,7 @@
  * A wait that is called idle by mistake hides what somebody looks for; a wait that is shown by mistake is only noise.  So
  * a wait is one of work unless all of this is true:
  *  - The whole stack is known, and the thread is.  No label is set: a label says that there is work, but for what a
- *    request has made that outlives it (see known_places in idle.c).
+ *    request has made that outlives it (see known_places.h).
  *  - It waits in a queue, for a condition variable, in sleep, in select or accept.  Main threads can be in join.  A lock,
  *    a process, a ractor, the GVL and the CPU are nobody's rest, nor is a file, a socket or a parked fiber, but for the
  *    methods of servers that are known to wait there for work (known_places).

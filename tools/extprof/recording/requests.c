@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "profile/known_places.h"
 #include "profile/label_marks.h"
 #include "wire/states.h"
 
@@ -15,6 +16,10 @@
 #define SET_NEW UINT32_MAX
 
 #define NO_REQUEST UINT32_MAX
+
+/* Values of requests::rests. */
+#define REST_NO 1
+#define REST_YES 2
 
 /* ns: the longest period that is believed, and how long a look at parked fibers can take. */
 #define PERIOD_MAX 60000000000ull
@@ -74,9 +79,10 @@ int requests__init(struct requests *r, const struct recording_tables *tables, ui
 	r->label = label;
 	r->set_of = malloc(tables->stack_count * sizeof(*r->set_of));
 	r->place_of = calloc(tables->stack_count, sizeof(*r->place_of));
+	r->rests = calloc(tables->stack_count, sizeof(*r->rests));
 	r->thread_times = calloc(tables->thread_count, sizeof(*r->thread_times));
 	r->sorted = malloc(BLOCK_SAMPLES_MAX * sizeof(*r->sorted));
-	if (!r->set_of || !r->place_of || !r->thread_times || !r->sorted)
+	if (!r->set_of || !r->place_of || !r->rests || !r->thread_times || !r->sorted)
 		return -ENOMEM;
 	memset(r->set_of, 0xff, tables->stack_count * sizeof(*r->set_of));
 	choose_modes(r);
@@ -90,6 +96,7 @@ void requests__free(struct requests *r)
 	free(r->thread_times);
 	free(r->set_of);
 	free(r->place_of);
+	free(r->rests);
 	free(r->sorted);
 	map64__free(&r->lane_map);
 	memset(r, 0, sizeof(*r));
@@ -118,6 +125,23 @@ static uint32_t find_set(const struct requests *r, uint32_t labels, uint32_t *ab
 		}
 	}
 	return unknown ? SET_UNKNOWN : set;
+}
+
+/* Does a parked fiber rest there, for good?  It has the labels of the request that has made it, and is no part of that. */
+static bool is_rest(struct requests *r, const struct recording_sample *s)
+{
+	const struct recording_tables *t = r->tables;
+	uint8_t *known = &r->rests[s->stack];
+
+	if (s->state != STATE_PARKED)
+		return false;
+	if (!*known) {
+		*known = REST_NO;
+		for (uint32_t i = s->stack; i && *known == REST_NO; i = t->stacks[i].parent)
+			if (known_places__is_labelled_rest(&t->frames[t->stacks[i].frame]))
+				*known = REST_YES;
+	}
+	return *known == REST_YES;
 }
 
 static uint32_t set_of(struct requests *r, uint32_t labels)
@@ -327,7 +351,7 @@ static int open_request(struct requests *r, struct request_lane *l, const struct
 static int take(struct requests *r, const struct recording_sample *s, uint64_t began)
 {
 	struct request_lane *l = lane_of(r, s, true);
-	uint32_t set = set_of(r, s->labels);
+	uint32_t set = is_rest(r, s) ? SET_NONE : set_of(r, s->labels);
 	uint64_t marks = marks_of(r, s, set);
 	uint64_t begin, floor;
 	bool same;
@@ -491,7 +515,7 @@ bool requests__has(struct requests *r, const struct recording_sample *s)
 	uint32_t lane = l ? (uint32_t)(l - r->lanes) : UINT32_MAX, low = 0, high = r->chosen, set = set_of(r, s->labels);
 	uint64_t marks = marks_of(r, s, set);
 
-	if (!l || !set)
+	if (!l || !set || is_rest(r, s))
 		return false;
 	/* The last one of the lane that begins before. */
 	while (low < high) {

@@ -77,6 +77,7 @@ struct requests {
 	uint64_t *thread_times;		/* by id of the thread: when it was seen last */
 	uint32_t *set_of;		/* by id of a stack of labels: what makes the request; UINT32_MAX: not asked yet */
 	uint8_t *place_of;		/* by id of a stack of labels: where the mark is of the label that makes a request */
+	uint8_t *rests;			/* by id of a stack: whether a parked fiber rests there; 0: not asked yet */
 	struct recording_sample *sorted;
 };
 
