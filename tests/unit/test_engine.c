@@ -518,3 +518,14 @@ TEST(engine_changes_its_rate_while_it_pauses)
 	CHECK_STRING(fake_session.calls, "rate start ");
 	tear_down();
 }
+
+/* A look that took long puts off the next one, and not for longer than what is seen late may be late. */
+TEST(engine_looks_have_intervals_with_bounds)
+{
+	const uint64_t ms = 1000000, second = 1000 * ms;
+
+	CHECK_INT((long long)engine__interval(3600 * second, 7200 * second, engine__own_cpu_time()), (long long)(3600 * second));
+	CHECK_INT((long long)engine__interval(100 * ms, second, engine__own_cpu_time() - second), (long long)second);
+	/* 2 ms of CPU time, in a thousandth of a CPU. */
+	CHECK(engine__interval(100 * ms, 3600 * second, engine__own_cpu_time() - 2 * ms) >= 2 * second);
+}
