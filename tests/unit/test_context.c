@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,6 +75,72 @@ TEST(context_of_a_program_is_where_it_says)
 	context_look__free(look);
 	close(out[0]);
 	close(out[1]);
+	context_files__release(files);
+}
+
+/* Looks at a process with such a memory map; %s and %lu are path and inode of the program that has the variable. */
+static struct context_look *look_at_map(struct context_files *files, const char *format)
+{
+	struct context_look *look = context_look__new(files, getpid(), 1);
+	struct stat st;
+	char *text;
+	FILE *maps;
+
+	if (stat(program_path(), &st) || asprintf(&text, format, program_path(), (unsigned long)st.st_ino) < 0)
+		abort();
+	maps = fmemopen(text, strlen(text), "r");
+	context_look__read(look, maps, 0, NULL);
+	fclose(maps);
+	free(text);
+	return look;
+}
+
+TEST(context_of_musl_is_told_by_the_last_line_of_the_map)
+{
+	static const char of_glibc[] =
+		"10000-11000 r--p 00000000 00:01 %2$lu    %1$s\n"
+		"11000-12000 r-xp 00001000 00:01 %2$lu    %1$s\n"
+		"7f0000000000-7f0000001000 r--p 00000000 00:01 99    /nowhere/ld-linux-x86-64.so.2\n";
+	static const char of_musl[] =
+		"10000-11000 r--p 00000000 00:01 %2$lu    %1$s\n"
+		"11000-12000 r-xp 00001000 00:01 %2$lu    %1$s\n"
+		"7f0000000000-7f0000001000 r--p 00000000 00:01 99    /nowhere/ld-musl-x86_64.so.1\n";
+	struct context_files *files = context_files__new();
+	struct context_look *look = look_at_map(files, of_glibc);
+	char cut[sizeof(of_glibc)];
+
+	CHECK(look->found && !look->old_table);
+	CHECK(look->variable.bias == 0x10000 - look->variable.of.load_vaddr);
+	context_look__free(look);
+	look = look_at_map(files, of_musl);
+	CHECK(look->found && look->old_table);
+	context_look__free(look);
+	/* The end of the map is missing, which could have it. */
+	memcpy(cut, of_glibc, sizeof(cut));
+	cut[sizeof(cut) - 5] = '\0';
+	look = look_at_map(files, cut);
+	CHECK(look->found && look->old_table);
+	context_look__free(look);
+	context_files__release(files);
+}
+
+TEST(context_lines_of_the_map_are_not_split)
+{
+	struct context_files *files = context_files__new();
+	char format[5000], padding[4400];
+	struct context_look *look;
+
+	/* A path is longer than PATH_MAX if it has a new line in each place, which is written as \012. */
+	for (size_t length = 4100; length < 4300; length++) {
+		memset(padding, 'x', length);
+		padding[length] = '\0';
+		snprintf(format, sizeof(format),
+			 "10000-11000 r--p 00000000 00:01 98    /%s"
+			 "10000-11000 r-xp 00000000 00:01 %%2$lu    %%1$s\n", padding);
+		look = look_at_map(files, format);
+		CHECK(!look->found);
+		context_look__free(look);
+	}
 	context_files__release(files);
 }
 

@@ -2,7 +2,6 @@
 #include "process/context_search.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,32 +151,43 @@ static bool is_musl(const char *path)
 	return slash && !strncmp(slash, "/ld-musl-", 9);
 }
 
-void context_look__run(struct context_look *look, struct deadline *deadline)
+void context_look__read(struct context_look *look, FILE *maps, uint64_t exe, struct deadline *deadline)
 {
-	uint64_t exe = proc__exe(look->pid, 0);
-	char line[PATH_MAX + 128], path[PATH_MAX];
+	/* The beginning of a file keeps its line, which has its path. */
+	char *line = NULL, *kept = NULL;
 	struct mapping m, begin = { 0 };
+	size_t room = 0, kept_room = 0;
 	struct target_files files;
 	uint32_t opened = 0;
-	FILE *f;
+	bool whole = false, cut = false;
+	ssize_t length;
 
 	target_files__of_process(&files, look->pid, 0, deadline);
-	f = proc__open(look->pid, 0, GUARDED_MAPS);
-	if (!f) {
-		look->err = -errno;
-		return;
-	}
-	for (uint32_t i = 0; i < LINES_MAX && opened < FILES_MAX && !look->found && fgets(line, sizeof(line), f); i++) {
+	for (uint32_t i = 0; i < LINES_MAX; i++) {
 		if (deadline && deadline__over(deadline))
 			break;
+		length = getline(&line, &room, maps);
+		if (length < 0) {
+			whole = feof(maps) && !cut;
+			break;
+		}
+		cut = line[length - 1] != '\n';
 		if (!mapping__parse(line, exe, &m) || !m.inode || *m.path != '/')
 			continue;
-		if (!m.offset) {
-			begin = m;
-			snprintf(path, sizeof(path), "%s", m.path);
-			begin.path = path;
-		}
+		/* ld.so is behind all libraries. */
 		look->old_table |= is_musl(m.path);
+		if (look->found || opened >= FILES_MAX)
+			continue;
+		if (!m.offset) {
+			char *other = kept;
+			size_t other_room = kept_room;
+
+			begin = m;
+			kept = line;
+			kept_room = room;
+			line = other;
+			room = other_room;
+		}
 		/* A file of data has no code. */
 		if (!m.is_code || !begin.inode || m.inode != begin.inode || m.device != begin.device)
 			continue;
@@ -187,7 +197,22 @@ void context_look__run(struct context_look *look, struct deadline *deadline)
 		}
 		begin.inode = 0;
 	}
-	fclose(f);
+	/* Which C library it has cannot be told. */
+	look->old_table |= !whole;
+	free(line);
+	free(kept);
+}
+
+void context_look__run(struct context_look *look, struct deadline *deadline)
+{
+	FILE *maps = proc__open(look->pid, 0, GUARDED_MAPS);
+
+	if (!maps) {
+		look->err = -errno;
+		return;
+	}
+	context_look__read(look, maps, proc__exe(look->pid, 0), deadline);
+	fclose(maps);
 }
 
 /* -- places ----------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/deadline.h"
@@ -37,7 +38,7 @@ struct context_look {
 	/* Results: */
 	int err;			/* of the memory map */
 	bool found;
-	bool old_table;			/* the C library has another table of modules than glibc */
+	bool old_table;			/* the C library has another table of modules than glibc, or may have */
 	struct context_found variable;	/* the first one that has it */
 };
 
@@ -47,6 +48,8 @@ struct context_look *context_look__new(struct context_files *files, pid_t pid, u
 void context_look__free(struct context_look *look);
 /* `deadline` may be NULL. */
 void context_look__run(struct context_look *look, struct deadline *deadline);
+/* The same with a memory map that is open.  `exe`: as of proc__exe(). */
+void context_look__read(struct context_look *look, FILE *maps, uint64_t exe, struct deadline *deadline);
 
 /* Where ld.so has put the variable.  False: it has not yet, or it cannot be told. */
 bool context_look__place(const struct context_look *look, const struct memory *memory, struct trace_place *place);
