@@ -78,21 +78,27 @@ TEST(context_of_a_program_is_where_it_says)
 	context_files__release(files);
 }
 
-/* Looks at a process with such a memory map; %s and %lu are path and inode of the program that has the variable. */
-static struct context_look *look_at_map(struct context_files *files, const char *format)
+/* Looks at a process with such a memory map; %1$s and %2$lu are path and inode of the file. */
+static struct context_look *look_at_map_of(struct context_files *files, pid_t pid, const char *path, const char *format)
 {
-	struct context_look *look = context_look__new(files, getpid(), 1);
+	struct context_look *look = context_look__new(files, pid, 1);
 	struct stat st;
 	char *text;
 	FILE *maps;
 
-	if (stat(program_path(), &st) || asprintf(&text, format, program_path(), (unsigned long)st.st_ino) < 0)
+	if (stat(path, &st) || asprintf(&text, format, path, (unsigned long)st.st_ino) < 0)
 		abort();
 	maps = fmemopen(text, strlen(text), "r");
 	context_look__read(look, maps, 0, NULL);
 	fclose(maps);
 	free(text);
 	return look;
+}
+
+/* The file is the program that has the variable. */
+static struct context_look *look_at_map(struct context_files *files, const char *format)
+{
+	return look_at_map_of(files, getpid(), program_path(), format);
 }
 
 TEST(context_of_musl_is_told_by_the_last_line_of_the_map)
@@ -141,6 +147,99 @@ TEST(context_lines_of_the_map_are_not_split)
 		CHECK(!look->found);
 		context_look__free(look);
 	}
+	context_files__release(files);
+}
+
+static const char one_file[] = "10000-11000 r-xp 00000000 00:01 %2$lu    %1$s\n";
+
+/* With these bytes, and for nobody but its owner. */
+static void write_file(const char *path, const void *bytes, size_t size)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	if (fd < 0 || write(fd, bytes, size) != (ssize_t)size)
+		abort();
+	close(fd);
+}
+
+TEST(context_files_are_remembered_with_what_they_have)
+{
+	struct context_files *files = context_files__new();
+	char path[] = "/tmp/extprof-context.XXXXXX", image[65536];
+	FILE *f = fopen(program_path(), "rb");
+	size_t size = f ? fread(image, 1, sizeof(image), f) : 0;
+	struct context_look *look;
+	int fd = mkstemp(path);
+
+	CHECK(f && fd >= 0 && size > 4096);
+	fclose(f);
+	close(fd);
+	write_file(path, image, size);
+	look = look_at_map_of(files, getpid(), path, one_file);
+	CHECK(look->found);
+	context_look__free(look);
+	/* It is not opened a second time. */
+	write_file(path, "nothing", 7);
+	look = look_at_map_of(files, getpid(), path, one_file);
+	CHECK(look->found && look->variable.of.found && look->variable.of.has_program);
+	context_look__free(look);
+	context_files__release(files);
+	/* Nor is one that is none of this kind. */
+	files = context_files__new();
+	look = look_at_map_of(files, getpid(), path, one_file);
+	CHECK(!look->found);
+	context_look__free(look);
+	write_file(path, image, size);
+	look = look_at_map_of(files, getpid(), path, one_file);
+	CHECK(!look->found);
+	context_look__free(look);
+	context_files__release(files);
+	unlink(path);
+}
+
+TEST(context_files_of_one_user_say_nothing_to_another)
+{
+	struct context_files *files = context_files__new();
+	char path[] = "/tmp/extprof-context.XXXXXX", image[65536];
+	FILE *f = fopen(program_path(), "rb");
+	size_t size = f ? fread(image, 1, sizeof(image), f) : 0;
+	struct context_look *look;
+	int fd = mkstemp(path), ready[2];
+	char byte;
+	pid_t pid;
+
+	CHECK(f && fd >= 0 && size > 4096 && !pipe(ready));
+	fclose(f);
+	close(fd);
+	write_file(path, image, size);
+	/* Without root it has our rights. */
+	pid = fork();
+	if (!pid) {
+		if (!geteuid() && (setgid(65534) || setuid(65534)))
+			_exit(1);
+		if (write(ready[1], "", 1) == 1)
+			for (;;)
+				pause();
+		_exit(1);
+	}
+	CHECK(read(ready[0], &byte, 1) == 1);
+	/* That one may not read it: this time nothing is known, and the next time it is tried again. */
+	look = look_at_map_of(files, pid, path, one_file);
+	CHECK(look->found == (geteuid() != 0));
+	context_look__free(look);
+	chmod(path, 0644);
+	look = look_at_map_of(files, pid, path, one_file);
+	CHECK(look->found);
+	context_look__free(look);
+	write_file(path, "nothing", 7);
+	look = look_at_map_of(files, getpid(), path, one_file);
+	CHECK(look->found == (geteuid() != 0));
+	context_look__free(look);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(ready[0]);
+	close(ready[1]);
+	unlink(path);
 	context_files__release(files);
 }
 

@@ -18,16 +18,21 @@
 #define FILES_MAX 4096u
 /* Lines of a memory map. */
 #define LINES_MAX 65536u
-/* Files that are remembered, and for how long: then another one may be at its place. */
+/* Files that are remembered, those of them that have the variable, and for how long: then another one may be at its place. */
 #define KNOWN_MAX 65536u
+#define WITH_MAX 64u
 #define KNOWN_FOR 3600000000000ull
+/* In place of a place in `with`. */
+#define WITHOUT WITH_MAX
 /* From the thread pointer, in both directions: a program has some kilobytes there. */
 #define DISTANCE_MAX (1 << 24)
 
 struct context_files {
 	pthread_mutex_t lock;
 	uint32_t references;
-	struct map64 without;		/* by a hash of device, inode and path */
+	struct map64 known;		/* by key_of(): place in `with`, or WITHOUT */
+	struct elf_context with[WITH_MAX];
+	uint32_t with_count;
 	uint64_t since;
 };
 
@@ -62,31 +67,38 @@ void context_files__release(struct context_files *f)
 	pthread_mutex_unlock(&f->lock);
 	if (!last)
 		return;
-	map64__free(&f->without);
+	map64__free(&f->known);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }
 
-static bool is_without(struct context_files *f, uint64_t key)
+/* What the file has: *c.  False: it is not known. */
+static bool recall(struct context_files *f, uint64_t key, struct elf_context *c)
 {
-	bool known;
+	uint32_t place;
 
 	pthread_mutex_lock(&f->lock);
-	if (deadline__now() - f->since > KNOWN_FOR || f->without.count >= KNOWN_MAX) {
-		map64__clear(&f->without);
+	if (deadline__now() - f->since > KNOWN_FOR || f->known.count >= KNOWN_MAX) {
+		map64__clear(&f->known);
+		f->with_count = 0;
 		f->since = deadline__now();
 	}
-	known = map64__get(&f->without, key) != MAP64_NONE;
+	place = map64__get(&f->known, key);
+	*c = place < f->with_count ? f->with[place] : (struct elf_context){ 0 };
 	pthread_mutex_unlock(&f->lock);
-	return known;
+	return place != MAP64_NONE;
 }
 
-static void add_without(struct context_files *f, uint64_t key)
+static void remember(struct context_files *f, uint64_t key, const struct elf_context *c)
 {
+	uint32_t place;
+
 	pthread_mutex_lock(&f->lock);
-	/* Another thread may have added it.  Without memory it is opened again. */
-	if (map64__get(&f->without, key) == MAP64_NONE)
-		map64__add(&f->without, key, 1);
+	place = c->found ? f->with_count : WITHOUT;
+	/* Another thread may have added it.  Without memory or room it is opened again. */
+	if (map64__get(&f->known, key) == MAP64_NONE && (!c->found || place < WITH_MAX) &&
+	    !map64__add(&f->known, key, place) && c->found)
+		f->with[f->with_count++] = *c;
 	pthread_mutex_unlock(&f->lock);
 }
 
@@ -112,36 +124,48 @@ void context_look__free(struct context_look *look)
 
 /* -- files ------------------------------------------------------------------------------------ */
 
-static uint64_t key_of(const struct mapping *m)
+/*
+ * A file that is not there any more is looked for by its path below the root of the process, which its user can have made:
+ * what is found there is believed of processes of that user alone.
+ */
+static uint64_t key_of(const struct target_files *files, const struct mapping *m)
 {
-	const uint64_t parts[] = { m->device, m->inode };
+	const uint64_t parts[] = { files->owner, m->device, m->inode };
 
 	return hash__bytes(m->path, strlen(m->path), hash__bytes(parts, sizeof(parts), 0));
 }
 
-/* The file whose beginning is mapped there. */
-static void look_at(struct context_look *look, struct target_files *files, const struct mapping *m)
+/* False: this time it cannot be told what the file has. */
+static bool open_and_parse(struct target_files *files, const struct mapping *m, struct elf_context *c)
 {
 	struct parser_file file = { .owner = files->owner, .deadline = files->deadline };
-	struct elf_context c;
 	struct stat st;
 	int err;
 
 	file.fd = target_file__open_mapped(files, m, &st);
 	if (file.fd < 0)
-		return;
+		return false;
 	file.size = (uint64_t)st.st_size;
-	err = parser__context(&file, &c);
+	err = parser__context(&file, c);
 	close(file.fd);
-	/* What took too long this time need not the next time. */
-	if (err == -ETIMEDOUT || err == -EINTR || err == -EBUSY)
-		return;
-	if (err || !c.found || !c.has_load) {
-		add_without(look->files, key_of(m));
-		return;
-	}
-	look->found = true;
-	look->variable = (struct context_found){ .of = c, .bias = m->start - c.load_vaddr, .is_program = m->is_exe };
+	if (err || !c->found || !c->has_load)
+		*c = (struct elf_context){ 0 };
+	/* Other errors say something about the helper or the machine. */
+	return !err || err == -ENOEXEC || err == -E2BIG;
+}
+
+/* The file whose beginning is mapped there.  Was it opened? */
+static bool look_at(struct context_look *look, struct target_files *files, const struct mapping *m)
+{
+	uint64_t key = key_of(files, m);
+	bool known = recall(look->files, key, &look->variable.of);
+
+	if (!known && open_and_parse(files, m, &look->variable.of))
+		remember(look->files, key, &look->variable.of);
+	look->found = look->variable.of.found;
+	look->variable.bias = m->start - look->variable.of.load_vaddr;
+	look->variable.is_program = m->is_exe;
+	return !known;
 }
 
 static bool is_musl(const char *path)
@@ -191,10 +215,7 @@ void context_look__read(struct context_look *look, FILE *maps, uint64_t exe, str
 		/* A file of data has no code. */
 		if (!m.is_code || !begin.inode || m.inode != begin.inode || m.device != begin.device)
 			continue;
-		if (!is_without(look->files, key_of(&begin))) {
-			look_at(look, &files, &begin);
-			opened++;
-		}
+		opened += look_at(look, &files, &begin);
 		begin.inode = 0;
 	}
 	/* Which C library it has cannot be told. */

@@ -16,7 +16,7 @@
 #include "process/memory.h"
 #include "wire/trace.h"
 
-/* Files that were found not to have it: most processes have the same ones.  Any thread may use it. */
+/* Files that were looked at, with what they have: most processes have the same ones.  Any thread may use it. */
 struct context_files;
 
 /* NULL: out of memory. */
