@@ -243,51 +243,93 @@ TEST(context_files_of_one_user_say_nothing_to_another)
 	context_files__release(files);
 }
 
+/* Threads have the memory of modules on this side of the thread pointer. */
+#if defined(__x86_64__)
+#define DISTANCE(n) (-(n))
+#else
+#define DISTANCE(n) (n)
+#endif
+
 static struct context_look look;
-static uint64_t words[4], bias;
+static uint64_t words[4];
 
 /* What is told of a library whose only word is of that kind. */
-static bool place_of(uint32_t how, uint64_t first, uint64_t second, struct trace_place *place)
+static bool place_of(uint16_t how, uint16_t by_name, uint64_t first, uint64_t second, struct trace_place *place)
 {
 	struct memory_fake fake;
 
 	memory_fake__init(&fake);
 	memset(&look, 0, sizeof(look));
 	look.found = true;
-	look.variable.bias = bias = (uintptr_t)words - 0x1000;
+	look.variable.bias = (uintptr_t)words - 0x1000;
 	look.variable.of = (struct elf_context){ .found = 1, .has_load = 1, .has_program = 1, .program = -8, .offset = 0x30, .count = 1 };
-	look.variable.of.words[0] = (struct elf_context_word){ how, 0x1000 };
+	look.variable.of.words[0] = (struct elf_context_word){ .how = how, .by_name = by_name, .address = 0x1000 };
 	words[0] = first;
 	words[1] = second;
 	return context_look__place(&look, &fake.memory, place);
 }
 
+static bool is_in_thread(const struct trace_place *place, int64_t distance)
+{
+	return place->module == TRACE_IN_THREAD && place->offset == distance;
+}
+
 TEST(context_words_are_believed_within_bounds)
 {
-	uint64_t index[2] = { 7, 0x30 };
 	struct memory_fake fake;
 	struct trace_place place;
 
-	CHECK(place_of(CONTEXT_OFFSET, (uint64_t)-64, 0, &place) && place.module == TRACE_IN_THREAD && place.offset == -64);
-	CHECK(!place_of(CONTEXT_OFFSET, 0, 0, &place) && !place.module);
-	CHECK(!place_of(CONTEXT_OFFSET, 0xdeadbeef0000, 0, &place) && !place.module);
-	CHECK(place_of(CONTEXT_MODULE, 5, 0, &place) && place.module == 5 && place.offset == 0x30);
-	CHECK(!place_of(CONTEXT_MODULE, 0, 0, &place) && !place.module);
-	CHECK(!place_of(CONTEXT_MODULE, TRACE_IN_THREAD, 0, &place) && !place.module);
-	CHECK(!place_of(CONTEXT_MODULE, 1ull << 32, 0, &place) && !place.module);
-	CHECK(place_of(CONTEXT_DESCRIPTOR, 1, (uint64_t)-128, &place) && place.module == TRACE_IN_THREAD && place.offset == -128);
-	CHECK(place_of(CONTEXT_DESCRIPTOR, 1, (uintptr_t)index, &place) && place.module == 7 && place.offset == 0x30);
-	/* It has not been used yet. */
-	CHECK(!place_of(CONTEXT_DESCRIPTOR, 0, 0, &place) && !place.module);
-	CHECK(!place_of(CONTEXT_DESCRIPTOR, 1, 0xdeadbeef0000, &place) && !place.module);
-	index[1] = 0x38;
-	CHECK(!place_of(CONTEXT_DESCRIPTOR, 1, (uintptr_t)index, &place) && !place.module);
-	CHECK(!place_of(99, 1, 1, &place) && !place.module);
+	CHECK(place_of(CONTEXT_OFFSET, 0, (uint64_t)DISTANCE(64ll), 0, &place) && is_in_thread(&place, DISTANCE(64)));
+	CHECK(!place_of(CONTEXT_OFFSET, 0, 0, 0, &place) && !place.module);
+	CHECK(!place_of(CONTEXT_OFFSET, 0, 0xdeadbeef0000, 0, &place) && !place.module);
+	CHECK(!place_of(CONTEXT_OFFSET, 0, (uint64_t)-DISTANCE(64ll), 0, &place) && !place.module);
+	CHECK(!place_of(CONTEXT_OFFSET, 0, (uint64_t)DISTANCE(1ll << 24), 0, &place) && !place.module);
+	CHECK(place_of(CONTEXT_MODULE, 0, 5, 0, &place) && place.module == 5 && place.offset == 0x30);
+	CHECK(!place_of(CONTEXT_MODULE, 0, 0, 0, &place) && !place.module);
+	CHECK(!place_of(CONTEXT_MODULE, 0, TRACE_IN_THREAD, 0, &place) && !place.module);
+	CHECK(!place_of(CONTEXT_MODULE, 0, 1ull << 32, 0, &place) && !place.module);
+	CHECK(!place_of(99, 0, 1, 1, &place) && !place.module);
 	/* Another C library has another table. */
-	CHECK(place_of(CONTEXT_MODULE, 5, 0, &place));
+	CHECK(place_of(CONTEXT_MODULE, 0, 5, 0, &place));
 	memory_fake__init(&fake);
 	look.old_table = true;
 	CHECK(!context_look__place(&look, &fake.memory, &place) && !place.module);
+}
+
+TEST(context_of_another_library_of_the_same_name)
+{
+	struct trace_place place;
+
+	CHECK(place_of(CONTEXT_MODULE, 1, 5, 0x30, &place) && place.module == 5 && place.offset == 0x30);
+	CHECK(!place_of(CONTEXT_MODULE, 1, 5, 0x28, &place) && !place.module);
+	/* What is bound to the library itself has no offset that ld.so writes. */
+	CHECK(place_of(CONTEXT_MODULE, 0, 5, 0x28, &place) && place.module == 5 && place.offset == 0x30);
+}
+
+TEST(context_descriptors_have_an_address_or_a_distance)
+{
+	uint64_t *low = mmap((void *)0x200000, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	uint64_t index[2] = { 7, 0x30 };
+	struct trace_place place;
+
+	CHECK(place_of(CONTEXT_DESCRIPTOR, 0, 1, (uint64_t)DISTANCE(128ll), &place) && is_in_thread(&place, DISTANCE(128)));
+	CHECK(!place_of(CONTEXT_DESCRIPTOR, 0, 1, (uint64_t)-DISTANCE(128ll), &place) && !place.module);
+	CHECK(place_of(CONTEXT_DESCRIPTOR, 0, 1, (uintptr_t)index, &place) && place.module == 7 && place.offset == 0x30);
+	/* It has not been used yet. */
+	CHECK(!place_of(CONTEXT_DESCRIPTOR, 0, 0, 0, &place) && !place.module);
+	CHECK(!place_of(CONTEXT_DESCRIPTOR, 0, 1, 0xdeadbeef0000, &place) && !place.module);
+	index[1] = 0x38;
+	CHECK(!place_of(CONTEXT_DESCRIPTOR, 0, 1, (uintptr_t)index, &place) && !place.module);
+	/* Memory of a program at a fixed address can be at one that is as small as a distance. */
+	CHECK(low == (void *)0x200000);
+	low[0] = 9;
+	low[1] = 0x30;
+	CHECK(place_of(CONTEXT_DESCRIPTOR, 0, 1, 0x200000, &place) && place.module == 9 && place.offset == 0x30);
+	low[1] = 0x38;
+	CHECK(!place_of(CONTEXT_DESCRIPTOR, 0, 1, 0x200000, &place) && !place.module);
+	munmap(low, 4096);
+	/* There is nothing now: on x86-64 that is no distance either. */
+	CHECK(place_of(CONTEXT_DESCRIPTOR, 0, 1, 0x200000, &place) == (DISTANCE(1) > 0));
 }
 
 TEST(context_of_a_file_that_lies)

@@ -100,7 +100,7 @@ static void find_words(struct elf_file *f, const Elf64_Shdr *table, const Elf64_
 			continue;
 		c->words[c->count++] = (struct elf_context_word){
 			.how = type == RELOCATION_OFFSET ? CONTEXT_OFFSET : type == RELOCATION_MODULE ? CONTEXT_MODULE : CONTEXT_DESCRIPTOR,
-			.address = r.r_offset,
+			.by_name = number != 0, .address = r.r_offset,
 		};
 	}
 }

@@ -14,7 +14,7 @@
 
 enum elf_context_how {
 	CONTEXT_OFFSET = 1,	/* the word is the distance from the thread pointer */
-	CONTEXT_MODULE,		/* the number of the module */
+	CONTEXT_MODULE,		/* of two words the first one is the number of the module, the second one the offset */
 	CONTEXT_DESCRIPTOR,	/* of two words the second one is the distance, or the address of module and offset */
 };
 
@@ -27,7 +27,8 @@ struct elf_context {
 	int64_t program;	/* distance from the thread pointer, if the file is the program */
 	uint32_t count;
 	struct elf_context_word {
-		uint32_t how;	/* enum elf_context_how */
+		uint16_t how;	/* enum elf_context_how */
+		uint16_t by_name;	/* the variable of another library that has the name may be meant */
 		uint64_t address;	/* before relocation */
 	} words[ELF_CONTEXT_WORDS_MAX];
 };

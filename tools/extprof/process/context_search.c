@@ -24,7 +24,7 @@
 #define KNOWN_FOR 3600000000000ull
 /* In place of a place in `with`. */
 #define WITHOUT WITH_MAX
-/* From the thread pointer, in both directions: a program has some kilobytes there. */
+/* From the thread pointer: a program has some kilobytes there, below it on x86-64, above it on others. */
 #define DISTANCE_MAX (1 << 24)
 
 struct context_files {
@@ -241,7 +241,11 @@ void context_look__run(struct context_look *look, struct deadline *deadline)
 static bool set_distance(struct trace_place *place, int64_t distance)
 {
 	*place = (struct trace_place){ TRACE_IN_THREAD, distance };
-	return distance > -DISTANCE_MAX && distance < DISTANCE_MAX;
+#if defined(__x86_64__)
+	return distance < 0 && distance > -DISTANCE_MAX;
+#else
+	return distance > 0 && distance < DISTANCE_MAX;
+#endif
 }
 
 static bool set_module(const struct context_look *look, struct trace_place *place, uint64_t module)
@@ -250,26 +254,34 @@ static bool set_module(const struct context_look *look, struct trace_place *plac
 	return module && module < TRACE_MODULES_MAX && !look->old_table;
 }
 
+/* `argument`: what the function of the descriptor gets: the address of module and offset, or the distance. */
+static bool place_by_argument(const struct context_look *look, const struct memory *memory, uint64_t argument,
+			      struct trace_place *place)
+{
+	uint64_t index[2];
+
+	/* No distance is an address of memory: those of x86-64 are below 0, and others are small. */
+	if (memory__read(memory, argument, index, sizeof(index)))
+		return set_distance(place, (int64_t)argument);
+	return index[1] == look->variable.of.offset && set_module(look, place, index[0]);
+}
+
 static bool place_by_word(const struct context_look *look, const struct memory *memory, const struct elf_context_word *w,
 			  struct trace_place *place)
 {
-	uint64_t at = w->address + look->variable.bias, words[2] = { 0 }, index[2];
+	uint64_t at = w->address + look->variable.bias, words[2] = { 0 };
 
-	if (memory__read(memory, at, words, w->how == CONTEXT_DESCRIPTOR ? sizeof(words) : sizeof(words[0])))
+	if (memory__read(memory, at, words, w->how == CONTEXT_OFFSET ? sizeof(words[0]) : sizeof(words)))
 		return false;
 	switch (w->how) {
 	case CONTEXT_OFFSET:
-		return words[0] && set_distance(place, (int64_t)words[0]);
+		return set_distance(place, (int64_t)words[0]);
 	case CONTEXT_MODULE:
-		return set_module(look, place, words[0]);
+		/* By name ld.so can find the variable of another library, of which that is the module. */
+		return (!w->by_name || words[1] == look->variable.of.offset) && set_module(look, place, words[0]);
 	case CONTEXT_DESCRIPTOR:
-		/* The function that the first word is the address of is not known: a distance is no address. */
-		if (!words[0] || !words[1])
-			return false;
-		if (set_distance(place, (int64_t)words[1]))
-			return true;
-		return !memory__read(memory, words[1], index, sizeof(index)) && index[1] == look->variable.of.offset &&
-		       set_module(look, place, index[0]);
+		/* The function that the first word is the address of is not known.  Both are 0 before ld.so has written them. */
+		return words[0] && words[1] && place_by_argument(look, memory, words[1], place);
 	}
 	return false;
 }
