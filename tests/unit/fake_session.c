@@ -83,6 +83,15 @@ static int fake__add_target(struct session *s, const struct target_key *key, pid
 	return 0;
 }
 
+static int fake__set_context(struct session *s, const struct target_key *key, uint32_t vm, const struct trace_place *place)
+{
+	(void)s, (void)key;
+	fake_session.place = *place;
+	fake_session.place_vm = vm;
+	fake_session.places++;
+	return 0;
+}
+
 static void fake__remove_target(struct session *s, const struct target_key *key)
 {
 	(void)s, (void)key;
@@ -207,7 +216,7 @@ static void fake__losses(const struct session *s, struct session_losses *losses)
 static const struct session_ops ops = {
 	.close = fake__close, .start = fake__start, .pause = fake__pause, .stop = fake__stop, .rest = fake__rest,
 	.detach = fake__detach, .set_rate = fake__set_rate,
-	.new_number = fake__new_number, .add_target = fake__add_target, .remove_target = fake__remove_target,
+	.new_number = fake__new_number, .add_target = fake__add_target, .set_context = fake__set_context, .remove_target = fake__remove_target,
 	.drop = fake__drop, .fd = fake__fd, .drain = fake__drain, .drain_lifecycle = fake__drain_lifecycle,
 	.counters = fake__counters, .forget_counters = fake__forget_counters, .lost_events = fake__lost_events,
 	.facts = fake__facts, .waits = fake__waits, .each_thread = fake__each_thread,

@@ -28,6 +28,8 @@ struct fake_session {
 	struct session_losses losses;
 	uint32_t dropped;		/* number of the process that was dropped last */
 	struct target_config config;	/* under which it goes on */
+	struct trace_place place;	/* that was set last, for that VM, and how many were set */
+	uint32_t place_vm, places;
 	uint64_t interval;
 	uint32_t rate;			/* that was set */
 };

@@ -78,6 +78,9 @@ TEST(context_of_a_program_is_where_it_says)
 	context_files__release(files);
 }
 
+/* What a look before has found. */
+static uint64_t before;
+
 /* Looks at a process with such a memory map; %1$s and %2$lu are path and inode of the file. */
 static struct context_look *look_at_map_of(struct context_files *files, pid_t pid, const char *path, const char *format)
 {
@@ -88,6 +91,7 @@ static struct context_look *look_at_map_of(struct context_files *files, pid_t pi
 
 	if (stat(path, &st) || asprintf(&text, format, path, (unsigned long)st.st_ino) < 0)
 		abort();
+	look->before = before;
 	maps = fmemopen(text, strlen(text), "r");
 	context_look__read(look, maps, 0, NULL);
 	fclose(maps);
@@ -127,6 +131,37 @@ TEST(context_of_musl_is_told_by_the_last_line_of_the_map)
 	look = look_at_map(files, cut);
 	CHECK(look->found && look->old_table);
 	context_look__free(look);
+	context_files__release(files);
+}
+
+TEST(context_of_the_file_of_before_counts_first)
+{
+	static const char two[] =
+		"10000-11000 r-xp 00000000 00:01 %2$lu    %1$s\n"
+		"20000-21000 r-xp 00000000 00:01 %2$lu    %1$s\n"
+		"30000-31000 r-xp 00000000 00:01 %2$lu    %1$s\n";
+	static const char one[] = "20000-21000 r-xp 00000000 00:01 %2$lu    %1$s\n";
+	struct context_files *files = context_files__new();
+	struct context_look *first = look_at_map(files, one), *look;
+
+	CHECK(first->found && first->file && first->whole && !first->maps_before);
+	look = look_at_map(files, two);
+	CHECK(look->found && look->file != first->file && look->variable.bias == 0x10000 - look->variable.of.load_vaddr);
+	context_look__free(look);
+	before = first->file;
+	look = look_at_map(files, two);
+	CHECK(look->found && look->maps_before && look->file == first->file);
+	CHECK(look->variable.bias == 0x20000 - look->variable.of.load_vaddr);
+	context_look__free(look);
+	/* It is not mapped any more, or at another place. */
+	look = look_at_map(files, "10000-11000 r-xp 00000000 00:01 99    /nowhere\n");
+	CHECK(!look->found && !look->maps_before && look->whole);
+	context_look__free(look);
+	look = look_at_map(files, "30000-31000 r-xp 00000000 00:01 %2$lu    %1$s\n");
+	CHECK(look->found && !look->maps_before && look->file != first->file);
+	context_look__free(look);
+	before = 0;
+	context_look__free(first);
 	context_files__release(files);
 }
 

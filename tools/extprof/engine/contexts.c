@@ -9,33 +9,37 @@
 #define INTERVAL 200000000ull
 #define FIRST 1000000000ull
 #define LAST 300000000000ull
+/* How often those that have one: the library can be unloaded, and another one has its place then. */
+#define AGAIN 60000000000ull
 /* Looks that begin in one step of the engine, which also has samples to fetch. */
 #define STEP_MAX 2u
 
 static bool is_of_interest(const struct engine *e, const struct process *p)
 {
-	return p && p->state == PROCESS_SAMPLED && p->vm && p->vm->space && !p->vm->plain && !p->shares_vm && !p->context_known &&
-	       !p->context_look && e->context_files;
+	return p && p->state == PROCESS_SAMPLED && p->vm && p->vm->space && !p->vm->plain && !p->shares_vm && !p->context.look &&
+	       e->context_files;
 }
 
 static void begin_look(struct engine *e, struct process *p)
 {
 	struct search *search = search__new(p->number, p->pid, &e->table);
 
-	p->context_at = deadline__now();
+	p->context.at = deadline__now();
 	if (!search)
 		return;
 	search->context = context_look__new(e->context_files, p->pid, p->vm->number);
+	if (search->context)
+		search->context->before = p->context.file;
 	if (!search->context || search__submit(e->searcher, search))
 		search__free(search);
 	else
-		p->context_look = true;
+		p->context.look = true;
 }
 
 void engine__look_for_context(struct engine *e, struct process *p)
 {
-	p->context_known = p->context_look = false;
-	p->context_since = p->context_at = deadline__now();
+	p->context = (struct process_context){ 0 };
+	p->context.since = p->context.at = deadline__now();
 	/* Sums of what processes do have no traces. */
 	if (!e->context_files && !e->figures && session__reads_contexts(e->session))
 		e->context_files = context_files__new();
@@ -45,17 +49,23 @@ void engine__look_for_context(struct engine *e, struct process *p)
 
 void engine__fork_context(struct process *p, const struct process *parent, uint64_t time)
 {
-	/* The kernel has given it the place of its parent, if that was known then. */
-	p->context_known = parent->context_known && parent->context_at < time;
-	p->context_since = p->context_at = deadline__now();
+	/* The kernel has given it the place of its parent, if there was one then. */
+	p->context = parent->context;
+	p->context.look = false;
+	p->context.known &= parent->context.since < time;
+	if (!p->context.known) {
+		p->context.file = 0;
+		p->context.place.module = 0;
+	}
+	p->context.since = p->context.at = deadline__now();
 }
 
-/* It has lived `age` since it was found when it was looked at last. */
+/* One without a place has lived `age` since it was found, or since it lost its place, when it was looked at last. */
 static bool is_due(const struct process *p, uint64_t now)
 {
-	uint64_t age = p->context_at - p->context_since, wait = age < FIRST ? FIRST : age < LAST ? age : LAST;
+	uint64_t age = p->context.at - p->context.since, wait = age < FIRST ? FIRST : age < LAST ? age : LAST;
 
-	return now >= p->context_at + wait;
+	return now >= p->context.at + (p->context.known ? AGAIN : wait);
 }
 
 void engine__step_contexts(struct engine *e)
@@ -66,8 +76,9 @@ void engine__step_contexts(struct engine *e)
 	if (!e->context_files || now < e->contexts_at)
 		return;
 	e->contexts_at = now + INTERVAL;
+	/* Also the last ones have their turn if more are due than there is time for. */
 	for (uint32_t i = 0; i < e->set.count && most; i++) {
-		struct process *p = e->set.list[i];
+		struct process *p = e->set.list[e->contexts_next++ % e->set.count];
 
 		if (!is_of_interest(e, p) || !is_due(p, now))
 			continue;
@@ -76,23 +87,46 @@ void engine__step_contexts(struct engine *e)
 	}
 }
 
+static void note_place(struct engine *e, struct process *p, const struct trace_place *place)
+{
+	bool is_same = place->module == p->context.place.module && (!place->module || place->offset == p->context.place.offset);
+
+	p->context.known = place->module != 0;
+	p->context.sent |= p->context.known;
+	p->context.place = *place;
+	if (is_same)
+		return;
+	p->context.since = p->context.at;
+	if (!place->module)
+		log_to__line(&e->settings.log, "process %d: its threads have no context of OpenTelemetry any more", p->pid);
+	else
+		log_to__line(&e->settings.log, "process %d: its threads have a context of OpenTelemetry (%s %" PRId64 ")", p->pid,
+			     place->module == TRACE_IN_THREAD ? "from the thread pointer" : "in a module,", place->offset);
+}
+
 void engine__take_context(struct engine *e, struct process *p, const struct context_look *look)
 {
+	struct trace_place place = { 0 };
 	struct deadline *deadline;
-	struct trace_place place;
-	bool known;
 
-	p->context_look = false;
+	p->context.look = false;
 	/* It runs another program by now. */
-	if (!p->vm || p->vm->number != look->vm || !is_of_interest(e, p) || !look->found)
+	if (!p->vm || p->vm->number != look->vm || !is_of_interest(e, p))
 		return;
-	deadline = address_space__lift_deadline(p->vm->space);
-	known = context_look__place(look, &p->vm->space->memory, &place);
-	p->vm->space->deadline = deadline;
-	if (!known || session__set_context(e->session, &p->key, look->vm, &place))
+	if (look->found) {
+		deadline = address_space__lift_deadline(p->vm->space);
+		context_look__place(look, &p->vm->space->memory, &place);
+		p->vm->space->deadline = deadline;
+	/* A file that is still mapped, or may be, has it where it was. */
+	} else if (look->err || !look->whole || look->maps_before) {
 		return;
-	p->context_known = true;
-	p->context_at = deadline__now();
-	log_to__line(&e->settings.log, "process %d: its threads have a context of OpenTelemetry (%s %" PRId64 ")", p->pid,
-		     place.module == TRACE_IN_THREAD ? "from the thread pointer" : "in a module,", place.offset);
+	}
+	if (!place.module && !p->context.sent)
+		return;
+	/* Also if it is the same: the child of a process may have been given that of before. */
+	if (session__set_context(e->session, &p->key, look->vm, &place))
+		return;
+	p->context.file = place.module ? look->file : 0;
+	p->context.at = deadline__now();
+	note_place(e, p, &place);
 }

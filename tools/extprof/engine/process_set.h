@@ -65,9 +65,15 @@ struct process {
 	char comm[TASK_COMM_SIZE];
 	char *own_name, *revision;	/* lists, see process/own_name.h and revision.h; NULL: nothing */
 	bool knows_revision;		/* `revision` was looked for */
-	/* The place of its threads' contexts is known, or it is looked for; when, and since when: CLOCK_MONOTONIC, ns. */
-	bool context_known, context_look;
-	uint64_t context_at, context_since;
+	/* The place of its threads' contexts. */
+	struct process_context {
+		bool known;
+		bool sent;		/* the kernel has one, or has had one */
+		bool look;		/* it is looked for now */
+		uint64_t at, since;	/* it was looked for; it is known, or not: CLOCK_MONOTONIC, ns */
+		uint64_t file;		/* context_look::file of it; 0: none */
+		struct trace_place place;
+	} context;
 	uint64_t title_at;	/* its title was read again; CLOCK_MONOTONIC, ns */
 };
 

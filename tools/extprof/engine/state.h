@@ -100,6 +100,7 @@ struct engine {
 	struct places *places;	/* in the files of rubies */
 	struct context_files *context_files;	/* NULL: none was looked at */
 	uint64_t contexts_at;	/* processes are looked at again then; CLOCK_MONOTONIC, ns */
+	uint32_t contexts_next;	/* the one that has its turn: in the set */
 	struct gate *gate;	/* holds the command until it is sampled; NULL: it runs */
 	uint64_t gate_until;	/* CLOCK_MONOTONIC, ns */
 	struct cgroup cgroup;	/* of the selection */

@@ -154,18 +154,25 @@ static bool open_and_parse(struct target_files *files, const struct mapping *m, 
 	return !err || err == -ENOEXEC || err == -E2BIG;
 }
 
-/* The file whose beginning is mapped there.  Was it opened? */
-static bool look_at(struct context_look *look, struct target_files *files, const struct mapping *m)
+/* The file whose beginning is mapped there.  *opened: how many files have been. */
+static void look_at(struct context_look *look, struct target_files *files, const struct mapping *m, uint32_t *opened)
 {
-	uint64_t key = key_of(files, m);
-	bool known = recall(look->files, key, &look->variable.of);
+	uint64_t key = key_of(files, m), file = hash__mix(key ^ m->start) | 1;
+	struct elf_context c;
 
-	if (!known && open_and_parse(files, m, &look->variable.of))
-		remember(look->files, key, &look->variable.of);
-	look->found = look->variable.of.found;
-	look->variable.bias = m->start - look->variable.of.load_vaddr;
-	look->variable.is_program = m->is_exe;
-	return !known;
+	look->maps_before |= file == look->before;
+	if (look->found && file != look->before)
+		return;
+	if (!recall(look->files, key, &c)) {
+		if ((*opened)++ >= FILES_MAX || !open_and_parse(files, m, &c))
+			return;
+		remember(look->files, key, &c);
+	}
+	if (!c.found)
+		return;
+	look->found = true;
+	look->file = file;
+	look->variable = (struct context_found){ .of = c, .bias = m->start - c.load_vaddr, .is_program = m->is_exe };
 }
 
 static bool is_musl(const char *path)
@@ -183,7 +190,7 @@ void context_look__read(struct context_look *look, FILE *maps, uint64_t exe, str
 	size_t room = 0, kept_room = 0;
 	struct target_files files;
 	uint32_t opened = 0;
-	bool whole = false, cut = false;
+	bool cut = false;
 	ssize_t length;
 
 	target_files__of_process(&files, look->pid, 0, deadline);
@@ -192,7 +199,7 @@ void context_look__read(struct context_look *look, FILE *maps, uint64_t exe, str
 			break;
 		length = getline(&line, &room, maps);
 		if (length < 0) {
-			whole = feof(maps) && !cut;
+			look->whole = feof(maps) && !cut;
 			break;
 		}
 		cut = line[length - 1] != '\n';
@@ -200,8 +207,6 @@ void context_look__read(struct context_look *look, FILE *maps, uint64_t exe, str
 			continue;
 		/* ld.so is behind all libraries. */
 		look->old_table |= is_musl(m.path);
-		if (look->found || opened >= FILES_MAX)
-			continue;
 		if (!m.offset) {
 			char *other = kept;
 			size_t other_room = kept_room;
@@ -215,11 +220,11 @@ void context_look__read(struct context_look *look, FILE *maps, uint64_t exe, str
 		/* A file of data has no code. */
 		if (!m.is_code || !begin.inode || m.inode != begin.inode || m.device != begin.device)
 			continue;
-		opened += look_at(look, &files, &begin);
+		look_at(look, &files, &begin, &opened);
 		begin.inode = 0;
 	}
 	/* Which C library it has cannot be told. */
-	look->old_table |= !whole;
+	look->old_table |= !look->whole;
 	free(line);
 	free(kept);
 }
@@ -289,15 +294,17 @@ static bool place_by_word(const struct context_look *look, const struct memory *
 bool context_look__place(const struct context_look *look, const struct memory *memory, struct trace_place *place)
 {
 	const struct context_found *v = &look->variable;
+	bool found = false;
 
 	*place = (struct trace_place){ 0 };
 	if (!look->found)
 		return false;
 	if (v->is_program && v->of.has_program)
-		return set_distance(place, v->of.program);
-	for (uint32_t i = 0; i < v->of.count && i < ELF_CONTEXT_WORDS_MAX; i++)
-		if (place_by_word(look, memory, &v->of.words[i], place))
-			return true;
-	*place = (struct trace_place){ 0 };
-	return false;
+		found = set_distance(place, v->of.program);
+	else
+		for (uint32_t i = 0; !found && i < v->of.count && i < ELF_CONTEXT_WORDS_MAX; i++)
+			found = place_by_word(look, memory, &v->of.words[i], place);
+	if (!found)
+		*place = (struct trace_place){ 0 };
+	return found;
 }

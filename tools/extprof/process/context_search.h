@@ -35,11 +35,15 @@ struct context_look {
 	struct context_files *files;	/* a reference */
 	pid_t pid;
 	uint32_t vm;			/* for the caller */
+	uint64_t before;		/* `file` of an earlier look; 0: none */
 	/* Results: */
 	int err;			/* of the memory map */
+	bool whole;			/* the memory map was read to its end */
+	bool maps_before;		/* the file of the earlier look is mapped where it was */
 	bool found;
+	uint64_t file;			/* which file has it, and where it is mapped */
 	bool old_table;			/* the C library has another table of modules than glibc, or may have */
-	struct context_found variable;	/* the first one that has it */
+	struct context_found variable;	/* of the file of the earlier look, or of the first one that has it */
 };
 
 /* NULL: out of memory. */
@@ -51,7 +55,7 @@ void context_look__run(struct context_look *look, struct deadline *deadline);
 /* The same with a memory map that is open.  `exe`: as of proc__exe(). */
 void context_look__read(struct context_look *look, FILE *maps, uint64_t exe, struct deadline *deadline);
 
-/* Where ld.so has put the variable.  False: it has not yet, or it cannot be told. */
+/* Where ld.so has put the variable.  False: it has not yet, or it cannot be told, and *place is 0. */
 bool context_look__place(const struct context_look *look, const struct memory *memory, struct trace_place *place);
 
 #endif /* EXTPROF_CONTEXT_SEARCH_H */
