@@ -9,6 +9,7 @@
 
 #define EXTPROF_KERNEL "kernel_fake.h"
 #include "bpf/alloc.bpf.c"
+#include "bpf/context.bpf.c"
 #include "bpf/cpu.bpf.c"
 #include "bpf/event.bpf.c"
 #include "bpf/gc.bpf.c"
@@ -908,6 +909,34 @@ static void phase(uint32_t to, uint64_t after, uint64_t count)
 	kernel.now += after;
 	registers = (bpf_user_pt_regs_t){ .ip = PLACE, .a = to, .b = TID, .c = count };
 	gc_phase_changed(&registers);
+}
+
+TEST(bpf_changes_the_place_of_contexts_and_nothing_else)
+{
+	uint64_t args[] = { PIDNS, 0, 0, 7, (uint64_t)-64ll };
+	struct target_config before;
+
+	set_up(1);
+	args[1] = target_key.pid;
+	args[2] = target.vm;
+	before = target;
+	CHECK_INT(process_context(args), 0);
+	CHECK(target.context_module == 7 && target.context_offset == -64);
+	/* Of another VM, which it runs by now, and of another process. */
+	args[2]++;
+	args[3] = 8;
+	CHECK_INT(process_context(args), 1);
+	args[2]--;
+	args[1]++;
+	CHECK_INT(process_context(args), 1);
+	CHECK(target.context_module == 7);
+	before.context_module = 7;
+	before.context_offset = -64;
+	CHECK(!memcmp(&before, &target, sizeof(before)));
+	args[1]--;
+	args[3] = args[4] = 0;
+	CHECK_INT(process_context(args), 0);
+	CHECK(!target.context_module);
 }
 
 static void set_up_gc(void)

@@ -92,15 +92,14 @@ static int bpf_session__set_context(struct session *session, const struct target
 				    const struct trace_place *place)
 {
 	struct bpf_session *s = (struct bpf_session *)session;
-	struct target_config config;
-	int err = bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.targets), key, &config);
+	/* As bpf/context.bpf.c has them. */
+	uint64_t args[] = { key->pidns, key->pid, vm, place->module, (uint64_t)place->offset };
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = args, .ctx_size_in = sizeof(args));
+	int err = bpf_prog_test_run_opts(bpf_program__fd(s->skel->progs.process_context), &run);
 
-	if (err || config.vm != vm)
-		return err ? err : -ENOENT;
-	/* What the kernel changes of it meanwhile is only what it has sent in this turn. */
-	config.context_module = place->module;
-	config.context_offset = place->offset;
-	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), key, &config, BPF_EXIST);
+	if (err)
+		return err;
+	return run.retval ? -ENOENT : 0;
 }
 
 static int bpf_session__add_target(struct session *session, const struct target_key *key, pid_t pid,
