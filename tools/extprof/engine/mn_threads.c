@@ -234,7 +234,8 @@ static uint64_t next(struct engine_shared *s, uint64_t interval, uint64_t most, 
 {
 	uint64_t now = deadline__now(), took = engine__own_cpu_time() - from;
 
-	*cost = *cost ? *cost - *cost / COSTS + took / COSTS : took;
+	/* The first look costs much more than those that follow: it does not count as if all were so. */
+	*cost = *cost - *cost / COSTS + took / COSTS;
 	s->watcher.random = hash__mix(s->watcher.random + now);
 	if (interval < *cost * share)
 		interval = *cost * share < most ? *cost * share : most;
@@ -259,10 +260,9 @@ void engine__step_shared(struct engine *e, uint64_t now)
 		s->scanned_at = now;
 		s->scan_at = next(s, SCAN_INTERVAL, SCAN_INTERVAL_MOST, SHARE_OF_LOOKS, &s->scan_cost, from);
 	}
-	if (s->count != s->cost_count) {
-		s->look_cost = s->cost_count ? s->look_cost * s->count / s->cost_count : 0;
-		s->cost_count = s->count;
-	}
+	if (s->count < s->cost_count)
+		s->look_cost = s->look_cost * s->count / s->cost_count;
+	s->cost_count = s->count;
 	from = engine__own_cpu_time();
 	if (s->count && deadline__now() >= s->look_at) {
 		look(e, s, false);
