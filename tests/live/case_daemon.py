@@ -57,8 +57,9 @@ def cpu_of(spans, method, since, until):
 @case(timeout=120)
 def by_the_clock(ctx):
     """Three seconds of a program that it has found by itself, by the program's clocks; the default modes and what they show."""
-    daemon = start(ctx, "--rotate", "1s", "--name", "daemon_spans.rb", "-F", "199")
-    ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
+    # A name of its own: cases of the other lane have programs of the usual one.
+    daemon = start(ctx, "--rotate", "1s", "--name", "daemon_by_the_clock.rb", "-F", "199")
+    ruby = ctx.ruby(ctx.write("daemon_by_the_clock.rb", case_rotate.PROGRAM))
     ruby.expect("ready")
     harness.until(lambda: len(files(ctx)) >= 6, "there are not 6 files", timeout=60)
     end(daemon)
