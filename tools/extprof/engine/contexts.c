@@ -16,8 +16,7 @@
 
 static bool is_of_interest(const struct engine *e, const struct process *p)
 {
-	return p && p->state == PROCESS_SAMPLED && p->vm && p->vm->space && !p->vm->plain && !p->shares_vm && !p->context.look &&
-	       e->context_files;
+	return p && process__is_readable(p) && !p->context.look && e->context_files;
 }
 
 static void begin_look(struct engine *e, struct process *p)

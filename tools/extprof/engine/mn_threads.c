@@ -116,6 +116,7 @@ static bool has_shared(struct engine_shared *s, struct vm *vm)
 static void add(struct engine_shared *s, const struct process *p)
 {
 	uint64_t now = deadline__now(), before = p->from > s->scanned_at ? p->from : s->scanned_at;
+	uint64_t unseen = before < now ? now - before : 0;
 	struct watched *w = calloc(1, sizeof(*w));
 	struct diag unused;
 
@@ -131,7 +132,7 @@ static void add(struct engine_shared *s, const struct process *p)
 		.walker = s->watcher.walker, .queue = &s->queue, .counters = &w->watch.wait_counters,
 		/* Fibers that are parked now were not at the last scan.  How long they are is not known: no more than between two
 		 * looks is believed. */
-		.looked_at = before >= now ? now : now - before > LOOK_INTERVAL ? now - LOOK_INTERVAL / 2 : now - (now - before) / 2,
+		.looked_at = now - (unseen < LOOK_INTERVAL ? unseen : LOOK_INTERVAL) / 2,
 	};
 	s->list[s->count++] = w;
 }
