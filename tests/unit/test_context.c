@@ -198,17 +198,26 @@ static void write_file(const char *path, const void *bytes, size_t size)
 	close(fd);
 }
 
+/* The program of the tests; 0: it cannot be read. */
+static size_t read_program(char *to, size_t room)
+{
+	FILE *f = fopen(program_path(), "rb");
+	size_t size = f ? fread(to, 1, room, f) : 0;
+
+	if (f)
+		fclose(f);
+	return size;
+}
+
 TEST(context_files_are_remembered_with_what_they_have)
 {
 	struct context_files *files = context_files__new();
 	char path[] = "/tmp/extprof-context.XXXXXX", image[65536];
-	FILE *f = fopen(program_path(), "rb");
-	size_t size = f ? fread(image, 1, sizeof(image), f) : 0;
+	size_t size = read_program(image, sizeof(image));
 	struct context_look *look;
 	int fd = mkstemp(path);
 
-	CHECK(f && fd >= 0 && size > 4096);
-	fclose(f);
+	CHECK(fd >= 0 && size > 4096);
 	close(fd);
 	write_file(path, image, size);
 	look = look_at_map_of(files, getpid(), path, one_file);
@@ -237,15 +246,13 @@ TEST(context_files_of_one_user_say_nothing_to_another)
 {
 	struct context_files *files = context_files__new();
 	char path[] = "/tmp/extprof-context.XXXXXX", image[65536];
-	FILE *f = fopen(program_path(), "rb");
-	size_t size = f ? fread(image, 1, sizeof(image), f) : 0;
+	size_t size = read_program(image, sizeof(image));
 	struct context_look *look;
 	int fd = mkstemp(path), ready[2];
 	char byte;
 	pid_t pid;
 
-	CHECK(f && fd >= 0 && size > 4096 && !pipe(ready));
-	fclose(f);
+	CHECK(fd >= 0 && size > 4096 && !pipe(ready));
 	close(fd);
 	write_file(path, image, size);
 	/* Without root it has our rights. */
