@@ -183,7 +183,9 @@ def functions_of_the_vm_too(ctx):
         check(is_part(short, PINGS) and "[vm]" not in labels, "%s is not a part of %s: %s", short, PINGS, labels)
         whole += n * (short == PINGS)
         for i, label in enumerate(labels):
-            if label == "Truth.pong":
+            # The method's frame is there some instructions before vm_exec() is called, by the function that pushed it.
+            pushed = i == len(labels) - 1 and labels[i - 1] in own
+            if label == "Truth.pong" and not pushed:
                 check("vm_exec" in labels[i - 1], "%s is not run by vm_exec(): %s", label, labels)
             if label == "ext_ping":
                 check(labels[i - 1] == "Truth.ping" and labels[i - 2] in own, "%s", labels)
