@@ -106,7 +106,7 @@ def push_start(ctx, host, url, *options):
     return ctx.extprof_start("push", ctx.path(host), *push_options(url, *options))
 
 
-@case(timeout=150)
+@case(timeout=150, patient=True)
 def has_all_of_three_machines(ctx):
     """Two shards with two replicas each. A shard is away, then a replica; extprof is killed while it waits. All machines' sums come, to
     the ns and the sample, each in one shard, and both replicas have them."""
@@ -206,7 +206,7 @@ def state_text(ctx, host):
         return f.read()
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def counts_once_what_comes_twice(ctx):
     """Answers that are lost, and kills -9 behind a request that was taken, also with another span: pieces come again byte by byte, and
     the sums are those of the recordings. A proxy's 413 has them made smaller."""
@@ -270,7 +270,7 @@ def second_database(ctx, server, service):
     check(before == there == server.ask("SELECT sum(Count) FROM extprof_samples") and there != [("0",)], "%s, then %s in shop", before, there)
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def answers_as_sql_does(ctx):
     """Each view has the rows of the view of that name in the recording, also of odd names; labels; a password that comes from a file; and
     a wrong one loses nothing."""
@@ -350,7 +350,7 @@ def times_of(tables):
     return tuple(map(int, times))
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def knows_when_it_ended_in_spite_of_a_pause(ctx):
     """A recording with a pause: its rows begin and end when it did, also those of a part around the pause. What push sends in one span
     are the same rows. One that has not ended ends with its last sample."""
@@ -397,7 +397,7 @@ def knows_when_it_ended_in_spite_of_a_pause(ctx):
     return "%.3f s with a pause; the last sample %.1f ms before the end" % ((end - begin) / 1e9, (end - last) / 1e6)
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def is_one_receiver_by_its_database(ctx):
     """Another host and other settings are the same receiver: nothing comes again. Another database is another one. A recording that
     does not say its machine is of the one that sends it. Rows of several recordings are refused."""
@@ -422,7 +422,7 @@ def is_one_receiver_by_its_database(ctx):
     return "%d requests, and none again; Host %s" % (seen, hosts.pop())
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def cuts_no_piece_anew_that_may_be_stored(ctx):
     """500 each time: a smaller span does not change the piece, and nothing else of the folder comes. As docs/fleet.md says, without its
     line in the state the piece is cut anew."""

@@ -85,7 +85,7 @@ def errors(browser):
     return [str(e)[:300] for e in found if MISSING not in str(e)]
 
 
-@case(timeout=150)
+@case(timeout=150, patient=True)
 def shows_threads_functions_and_markers(ctx):
     """Each thread by name, methods with their time, and requests; and there is no error."""
     if not chromium.find():

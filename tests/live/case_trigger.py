@@ -107,7 +107,7 @@ def holders_are_parts_of_a_wait(ctx):
     return "gvl>400% of 700 %"
 
 
-@case(timeout=180)
+@case(timeout=180, patient=True)
 def keeps_what_is_around(ctx):
     """Threads wait for the GVL: less than the limit, then more.  The files have 2 s on both sides of the second, and others go."""
     ruby, reader = begin(ctx, "-m", "cpu,gvl", "--trigger", "gvl>50%", "--around", "2s", "-F", "199")
@@ -157,7 +157,7 @@ def waits_count_when_they_were(ctx):
     return "; ".join(text[-40:] for _, text in events)
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def idle_at_the_end(ctx):
     """The last file has no sample: files are counted right, and where nothing has fired nothing is left."""
     ruby, reader = begin(ctx, "--trigger", "exit", "--around", "1s")
@@ -219,7 +219,7 @@ def pauses_of_the_collector(ctx):
     return "limit %.0f ms: %s" % (limit / 1e6, " ".join("%.0f" % (t[2] / 1e6) for t in told))
 
 
-@case(timeout=180)
+@case(timeout=180, patient=True)
 def slow_requests(ctx):
     """Of requests those that last longer fire, with their label, and are kept from their begin on."""
     ruby, reader = begin(ctx, "-m", "wall", "--trigger", "label:request>400ms", "--around", "1s", "-F", "199")
@@ -264,7 +264,7 @@ def memory(ctx):
     return "; ".join(text[-40:] for _, text in events)
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def ends(ctx):
     """Of children that end, the one that is killed and the one with status 3 fire, that with status 0 does not."""
     ruby, reader = begin(ctx, "-s", "--trigger", "exit", "--around", "1s")

@@ -75,7 +75,7 @@ def version_of(ctx, folder, script, *args, env=None):
     return found.get("vcs.ref.head.revision"), found.get("vcs.ref.head.name")
 
 
-@case(timeout=90)
+@case(timeout=90, patient=True)
 def checkouts_of_git(ctx):
     """A branch, packed references, a detached commit, a worktree, a submodule, a folder within it; and without git."""
     folder, first = repository(ctx, "app", {"app.rb": ONCE, "sub/app.rb": ONCE})
@@ -111,7 +111,7 @@ def checkouts_of_git(ctx):
     return ", ".join(what for what, _, _ in seen)
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def time_of_each_commit(ctx):
     """Two versions run at once, with children that live for 10 ms: filters, SQL, OTLP, the trend and the comparison tell them apart."""
     folder, first = repository(ctx, "app", {"app.rb": PROGRAM})
@@ -161,7 +161,7 @@ def time_of_each_commit(ctx):
     return "; ".join("%s %.2f of %.2f s" % (n[:7], sums[n] / 1e9, sum(t) / 1e9) for n, t in truth.items())
 
 
-@case(timeout=90)
+@case(timeout=90, patient=True)
 def deployments_in_a_trend(ctx):
     """Three recordings of two commits, each with the name of its deployment."""
     folder, first = repository(ctx, "app", {"app.rb": ONCE})
@@ -198,7 +198,7 @@ def deployments_in_a_trend(ctx):
     return "3 recordings"
 
 
-@case(timeout=90)
+@case(timeout=90, patient=True)
 def files_that_are_not_gits(ctx):
     """FIFOs, links to what the process may not read, references that lead elsewhere, 50 MB: nothing hangs, and nothing is told."""
     secret = ctx.write("secret", "0123456789abcdef0123456789abcdef01234567\n", 0o600)
