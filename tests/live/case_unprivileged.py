@@ -22,7 +22,7 @@ USERS = ["unshare", "-Ur"]
 PIDS = ["unshare", "-Urpf", "--mount-proc"]
 
 COMMANDS = (("dump",), ("stat", "-d", "0.5"), ("top", "-b", "--count", "1", "-i", "0.5"), ("record", "-d", "0.5"),
-            ("record", "-d", "0.5", "-m", "wall"), ("record", "-d", "0.5", "--reader", "stop"))
+            ("record", "-d", "0.5", "-m", "wall"), ("record", "-d", "0.5", "--reader", "stop"), ("record", "-d", "2", "--native"))
 
 # The program and all commands in one namespace: each command's status, output and errors in files of its own.
 SCRIPT = """
@@ -94,7 +94,10 @@ def right(command, got):
     if command[0] == "stat":
         heap = re.search(r"^heap +([\d,]+)   live slots", out, re.M)
         check(heap and int(heap.group(1).replace(",", "")) > 5000, "%s: %s", command, out)
-    if command[0] in ("stat", "record") and "--reader" not in command:
+    if "--native" in command:
+        check("is stopped for it (--reader stop)" in err and re.search(r"in [1-9]\d* samples joined with the Ruby frames", out),
+              "%s: %s%s", command, out, err)
+    elif command[0] in ("stat", "record") and "--reader" not in command:
         check("read from outside instead (--reader nonblocking)" in err, "%s: %s", command, err)
 
 

@@ -181,11 +181,13 @@ static struct unwind_row all_rows[ROWS_MAX];
 static struct unwind_mapping all_mappings[UNWIND_ALL_MAPPINGS_MAX];
 static struct unwind_process published;
 static uint32_t published_vm, sets;
+static uint64_t published_hash;
 static struct unwind_seen seen_now;
 
-static int set_process(const struct unwind_maps *maps, uint32_t vm, const struct unwind_process *p)
+static int set_process(const struct unwind_maps *maps, uint32_t vm, const struct unwind_process *p, uint64_t hash)
 {
 	(void)maps;
+	published_hash = hash;
 	published_vm = vm;
 	published = p ? *p : (struct unwind_process){ 0 };
 	sets++;
@@ -216,7 +218,7 @@ static uint32_t changes_of(const struct unwind_process *p)
 
 static void forget_process(const struct unwind_maps *maps, uint32_t vm)
 {
-	set_process(maps, vm, NULL);
+	set_process(maps, vm, NULL, 0);
 	sets--;
 }
 
@@ -302,6 +304,7 @@ TEST(native_knows_this_process)
 	struct text name = { 0 };
 
 	CHECK_INT(published_vm, 1);
+	CHECK(published_hash && published_hash == native_work__hash(getpid(), NULL));
 	CHECK(count_of(&published) > 3);
 	/* For the kernel, in the order of their addresses. */
 	for (uint32_t i = 1; i < count_of(&published); i++)
@@ -823,7 +826,7 @@ TEST(native_children_of_who_has_changed_something)
 	struct unwind_process first = published;
 
 	native__fork(n, 1, 2, getpid());
-	CHECK(published_vm == 2 && published.vm == 2);
+	CHECK(published_vm == 2 && published.vm == 2 && published_hash);
 	CHECK(first_of(&published) == first_of(&first) && count_of(&published) == count_of(&first));
 	CHECK(changes_of(&published) == 0 && published.unnoted == 3);
 	for (int i = 0; i < 2; i++) {

@@ -8,9 +8,11 @@
 
 #include "fake.h"
 #include "memory_fake.h"
-#include "native/native_work.h"
+#include "native/native.h"
+#include "remote/event_queue.h"
 #include "remote/locks.h"
 #include "remote/snapshot.h"
+#include "remote/unwind_tables.h"
 #include "ruby/layout.h"
 
 #define SERIAL 70000000000ull
@@ -577,6 +579,95 @@ TEST(snapshot_of_a_native_stack_has_a_reason_if_there_is_none)
 	m = take_native();
 	CHECK(m && m->native_end == UNWIND_END_FIBER && !m->nr_native);
 	snapshot__free(&snapshot);
+}
+
+TEST(sample_of_one_thread_has_native_functions)
+{
+	struct page_cache *cache = page_cache__new(source.memory);
+	struct snapshot_thread thread = { .slot = 5 };
+	struct walker *walker = walker__new();
+	const struct sample_machine *m;
+	struct sample_event *event;
+	struct snapshot_ec ec;
+	struct task task;
+
+	CHECK(walker && cache);
+	CHECK(set_up_native(PROOF_STOPPED));
+	tasks.pid = getpid();
+	source.cache = cache;
+	view.hash = native_work__hash(getpid(), NULL);
+	CHECK_INT(snapshot__thread(&source, walker, &thread, &ec), 0);
+	m = snapshot_ec__machine(&ec);
+	CHECK(m && m->nr_native == 4 && m->native_end == UNWIND_END_OUTERMOST && m->address[3] == CODE + FIRST + 5);
+	/* The queue takes all of it. */
+	CHECK_INT(event_queue__sample_size(ec.event), ec.size);
+	free(ec.event);
+	/* A thread without Ruby code has these functions alone. */
+	event = snapshot__bare(&source, walker, 1, 1, &task);
+	m = event ? sample__machine(event) : NULL;
+	CHECK(m && event->kind == SAMPLE_NATIVE && !event->nr_frames && m->nr_native == 4 && m->address[0] == CODE + LEAF + 1);
+	CHECK_INT(task.ip, CODE + LEAF + 1);
+	free(event);
+
+	/* Other code was there: the stack is not followed, and says why. */
+	view.hash++;
+	CHECK_INT(snapshot__thread(&source, walker, &thread, &ec), 0);
+	m = snapshot_ec__machine(&ec);
+	CHECK(m && !m->nr_native && m->native_end == UNWIND_END_CHANGED && ec.native == NATIVE_CHANGED);
+	CHECK_INT(event_queue__sample_size(ec.event), ec.size);
+	free(ec.event);
+	event = snapshot__bare(&source, walker, 1, 1, &task);
+	m = event ? sample__machine(event) : NULL;
+	CHECK(m && !m->nr_native && m->native_end == UNWIND_END_CHANGED);
+	free(event);
+
+	/* Nothing is known yet. */
+	view.mapping_count = 0;
+	CHECK_INT(snapshot__thread(&source, walker, &thread, &ec), 0);
+	CHECK(!snapshot_ec__machine(&ec));
+	free(ec.event);
+	event = snapshot__bare(&source, walker, 1, 1, &task);
+	CHECK(event && !sample__machine(event) && event->kind == SAMPLE_NATIVE);
+	free(event);
+	source.cache = NULL;
+	walker__free(walker);
+	free(cache);
+}
+
+TEST(unwind_tables_have_what_is_published)
+{
+	struct unwind_tables *tables = unwind_tables__new();
+	struct unwind_process p = { .table = 10 | 3ull << 16, .vm = 7 };
+	struct unwind_maps maps;
+	struct unwind_view v;
+
+	CHECK(tables != NULL);
+	unwind_tables__maps(tables, &maps);
+	CHECK(!unwind_tables__view(tables, 7, &v) && !v.mapping_count);
+	CHECK_INT(maps.set(&maps, 7, &p, 99), 0);
+	maps.mappings[10].start = 0x4000;
+	CHECK(unwind_tables__view(tables, 7, &v));
+	CHECK(v.mapping_count == 3 && v.mappings[0].start == 0x4000 && v.hash == 99 && v.vm == 7 && v.rows == maps.rows);
+	/* What a reader finds is asked for before the next look. */
+	CHECK_INT(maps.seen(&maps, 7).changes, 0);
+	unwind_tables__changed(tables, 7);
+	unwind_tables__changed(tables, 8);
+	CHECK_INT(maps.seen(&maps, 7).changes, 1);
+	CHECK_INT(maps.seen(&maps, 8).changes, 0);
+	/* No mappings are better than old ones. */
+	CHECK_INT(maps.set(&maps, 7, NULL, 0), 0);
+	CHECK(!unwind_tables__view(tables, 7, &v));
+	/* A place is given to the next one. */
+	maps.forget(&maps, 7);
+	CHECK_INT(maps.set(&maps, 9, &p, 5), 0);
+	CHECK(unwind_tables__view(tables, 9, &v) && v.hash == 5 && maps.seen(&maps, 9).changes == 0);
+	CHECK(!unwind_tables__view(tables, 7, &v));
+	/* As many as are followed. */
+	for (uint32_t i = 1; i < NATIVE_PROCESSES_MAX; i++)
+		CHECK_INT(maps.set(&maps, 100 + i, &p, i), 0);
+	CHECK_INT(maps.set(&maps, 50, &p, 1), -ENOMEM);
+	unwind_tables__free(tables);
+	unwind_tables__free(NULL);
 }
 
 TEST(snapshot_without_mappings_has_no_native_functions)

@@ -120,8 +120,8 @@ static void tell_reader(const struct run *r)
 	const char *why, *reader = extprof_recording_reader(r->recording, &why);
 
 	if (why)
-		fprintf(stderr, "extprof: %s: the memory of the processes is read from outside instead (--reader %s)\n",
-			why, reader);
+		fprintf(stderr, "extprof: %s: the memory of the processes is read from outside instead%s (--reader %s)\n",
+			why, strcmp(reader, "stop") ? "" : ", and a thread that has a CPU is stopped for it", reader);
 }
 
 static int begin(struct run *r, struct extprof_error *e)

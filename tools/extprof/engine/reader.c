@@ -41,8 +41,8 @@ static int open_remote(struct session **session, const struct session_options *o
 		diag__hint(d, "leave them out, or use the reader ebpf");
 		return -EINVAL;
 	}
-	if (options->source_options.native) {
-		diag__set(d, DIAG_USAGE, EINVAL, "native stacks need eBPF: they are followed in the thread itself");
+	if (options->source_options.plain) {
+		diag__set(d, DIAG_USAGE, EINVAL, "processes without a ruby need eBPF (--all-native)");
 		diag__hint(d, "leave them out, or use the reader ebpf");
 		return -EINVAL;
 	}
@@ -70,11 +70,12 @@ int reader__open(struct session **session, const struct session_options *options
 	/* A user who asks for the kernel's tick does not want another reader. */
 	if (!err || *kind == READER_EBPF || (d->code != DIAG_PERMISSION && d->code != DIAG_NO_BPF) ||
 	    options->source_options.timer == TIMER_TICK || missing_source(wanted_sources(options)) || options->source_options.about ||
-	    options->source_options.kernel || options->source_options.native) {
+	    options->source_options.kernel || options->source_options.plain) {
 		*kind = READER_EBPF;
 		return err;
 	}
 	*why = *d;
-	*kind = READER_NONBLOCKING;
+	/* The registers of a thread that runs are those of one that is stopped. */
+	*kind = options->source_options.native && options->sources & 1u << SOURCE_CPU ? READER_STOP : READER_NONBLOCKING;
 	return open_remote(session, options, *kind, d);
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/array.h"
@@ -13,63 +12,24 @@
 
 /* There is one VM in a dump. */
 #define VM 1u
-#define ROWS_BYTES (UNWIND_ROWS_MAX * sizeof(struct unwind_row))
-#define MAPPINGS_BYTES (UNWIND_ALL_MAPPINGS_MAX * sizeof(struct unwind_mapping))
 /* Works of one look: a process can map other files while it is looked at. */
 #define WORKS_MAX (2 * NATIVE_FILES_MAX)
-
-static int set_process(const struct unwind_maps *maps, uint32_t vm, const struct unwind_process *process)
-{
-	struct dump_native *n = maps->context;
-	uint32_t first = process ? process->table & 0xffff : 0;
-
-	(void)vm;
-	n->view.mappings = n->maps.mappings + first;
-	n->view.mapping_count = process ? process->table >> 16 & 0xffff : 0;
-	return 0;
-}
-
-/* Nothing tells of changes: see unwind_view::hash. */
-static struct unwind_seen none_seen(const struct unwind_maps *maps, uint32_t vm)
-{
-	(void)maps;
-	(void)vm;
-	return (struct unwind_seen){ 0 };
-}
-
-static void forget(const struct unwind_maps *maps, uint32_t vm)
-{
-	(void)maps;
-	(void)vm;
-}
-
-/* Pages that nobody writes to take no memory.  NULL: there is none. */
-static void *reserve(size_t bytes)
-{
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
 
 /* Without any mapping yet. */
 static int create(struct dump_native **native, int interrupt_fd)
 {
 	struct dump_native *n = calloc(1, sizeof(*n));
+	struct unwind_maps maps;
 
 	*native = n;
 	if (!n)
 		return -ENOMEM;
 	n->interrupt_fd = interrupt_fd;
-	n->maps = (struct unwind_maps){
-		.rows = reserve(ROWS_BYTES), .mappings = reserve(MAPPINGS_BYTES), .set = set_process, .seen = none_seen,
-		.forget = forget, .context = n,
-	};
-	n->view.rows = n->maps.rows;
-	n->view.row_count = UNWIND_ROWS_MAX;
-	n->view.vm = VM;
-	if (!n->maps.rows || !n->maps.mappings)
+	n->tables = unwind_tables__new();
+	if (!n->tables)
 		return -ENOMEM;
-	return native__create(&n->frames.native, &n->maps);
+	unwind_tables__maps(n->tables, &maps);
+	return native__create(&n->frames.native, &maps);
 }
 
 int dump_native__open(struct dump_native **native, pid_t pid, const struct vm *vm, int interrupt_fd)
@@ -149,10 +109,7 @@ void dump_native__free(struct dump_native *n)
 	if (!n)
 		return;
 	native_frames__free(&n->frames);
-	if (n->maps.rows)
-		munmap(n->maps.rows, ROWS_BYTES);
-	if (n->maps.mappings)
-		munmap(n->maps.mappings, MAPPINGS_BYTES);
+	unwind_tables__free(n->tables);
 	free(n);
 }
 
@@ -181,7 +138,8 @@ void dump_native__look(struct dump_native *n)
 	work(n, native__next_work);
 	native__end_rules(n->frames.native);
 	native__publish(n->frames.native);
-	n->view.hash = native__hash(n->frames.native, VM);
+	/* Nothing else is published until the next look. */
+	unwind_tables__view(n->tables, VM, &n->view);
 }
 
 void dump_native__begin_names(struct dump_native *n)

@@ -12,11 +12,12 @@
 #include "profile/native_frames.h"
 #include "remote/core_file.h"
 #include "remote/snapshot.h"
+#include "remote/unwind_tables.h"
 #include "ruby/vm.h"
 
 struct dump_native {
 	struct native_frames frames;
-	struct unwind_maps maps;
+	struct unwind_tables *tables;
 	struct unwind_view view;	/* for snapshots, after dump_native__look() */
 	struct deadline deadline;	/* of the works that are done now */
 	int interrupt_fd;		/* -1: none */

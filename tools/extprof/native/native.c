@@ -150,7 +150,7 @@ static int tell(struct native *n, struct native_process *p, const struct native_
 		.vm = p->vm, .unnoted = p->seen.unnoted,
 	};
 
-	return n->maps.set(&n->maps, p->vm, &entry);
+	return n->maps.set(&n->maps, p->vm, &entry, p->hash);
 }
 
 void native__fork(struct native *n, uint32_t parent, uint32_t vm, pid_t pid)
@@ -199,13 +199,6 @@ void native__look_now(struct native *n, uint32_t vm)
 		return;
 	p->look = true;
 	p->looked_at = 0;
-}
-
-uint64_t native__hash(const struct native *n, uint32_t vm)
-{
-	const struct native_process *p = process_of(n, vm);
-
-	return p ? p->hash : 0;
 }
 
 void native__end(struct native *n, uint32_t vm)
@@ -632,7 +625,7 @@ static void publish(struct native *n, struct native_process *p, uint64_t now)
 
 	if (!native_blocks__take(&n->blocks, p->count, now, &block)) {
 		/* None are better than old ones. */
-		n->maps.set(&n->maps, p->vm, NULL);
+		n->maps.set(&n->maps, p->vm, NULL, 0);
 		native_blocks__give_back(&n->blocks, &p->block, now);
 		return;
 	}
@@ -690,7 +683,8 @@ void native__find(struct native *n, uint32_t vm, uint64_t address, uint64_t time
 		return;
 	}
 	place->in_no_file = m->file != NATIVE_NO_FILE && n->files[m->file].rules == NATIVE_FAILED && n->files[m->file].no_elf;
-	if (m->file != NATIVE_NO_FILE && n->files[m->file].rules == NATIVE_LATE)
+	if (m->file != NATIVE_NO_FILE && (n->files[m->file].rules == NATIVE_LATE || n->files[m->file].rules == NATIVE_WANTED ||
+					  n->files[m->file].rules == NATIVE_BEING_READ))
 		place->late = native__path(n, m->file);
 	if (!bias_of(n, m, &bias))
 		return;

@@ -59,8 +59,6 @@ void native__fork(struct native *n, uint32_t parent, uint32_t vm, pid_t pid);
 void native__look_again(struct native *n, uint32_t vm);
 /* Look at its mappings now: the next works are that. */
 void native__look_now(struct native *n, uint32_t vm);
-/* native_work__hash() of what the last look found; 0: none has found anything. */
-uint64_t native__hash(const struct native *n, uint32_t vm);
 /* It has executed its program then, CLOCK_MONOTONIC: what was written before is of another one. */
 void native__executed(struct native *n, uint32_t vm, uint64_t time);
 /* It has ended, or executes something else.  Samples of it can still arrive: what was mapped stays known. */
@@ -102,7 +100,7 @@ struct native_place {
 	uint32_t rule;		/* enum unwind_rule at that address */
 	bool of_vm;		/* the file is that of the VM */
 	bool in_no_file;	/* NATIVE_NO_FILE: a look has found code there that is in no file, or in one that is no ELF file */
-	const char *late;	/* NATIVE_NO_FILE: the path of its file, which was not read in time; NULL: it was, or there is none */
+	const char *late;	/* NATIVE_NO_FILE: the path of its file, which has not been read (yet); NULL: it has, or there is none */
 };
 
 /* Find the place of an address in a sample of that time, CLOCK_MONOTONIC, whose walk found something mapped there.

@@ -118,5 +118,6 @@ int native_process__copy(struct native_process *p, const struct native_process *
 	p->vm_code = from->vm_code;
 	p->seen_at = from->seen_at;
 	p->took = from->took;
+	p->hash = from->hash;
 	return 0;
 }

@@ -164,8 +164,8 @@ const struct option_row option_rows[OPTIONS] = {
 
 	[OPTION_NATIVE] = { "native", "n", .group = OPTION_SHOW, .commands = DAEMON | R | T | D, .brief_in = D,
 		FIELD(native), .brief = "also functions of C extensions and libraries",
-		.help = "also show the functions of C extensions and libraries, below the method that called them; needs eBPF, but "
-		"for dump" },
+		.help = "also show the functions of C extensions and libraries, below the method that called them; without eBPF the "
+		"reader stop has those of threads that run" },
 	[OPTION_NATIVE_VM] = { "native-vm", .group = OPTION_SHOW, .commands = DAEMON | R | T | D, FIELD(native_vm),
 		.brief = "also each function of Ruby's VM; with --native",
 		.help = "with --native: also the functions of the VM itself, each by its name, which are one frame [vm] without this" },

@@ -27,7 +27,10 @@ int event_queue__put(struct event_queue *q, const void *event, size_t size);
 /* A sample with its frames, in bytes. */
 static inline size_t event_queue__sample_size(const struct sample_event *e)
 {
-	return sizeof(*e) + e->nr_frames * sizeof(struct sample_frame);
+	const struct sample_machine *m = sample__machine(e);
+
+	return sizeof(*e) + e->nr_frames * sizeof(struct sample_frame) +
+	       (m ? SAMPLE_MACHINE_HEAD + (m->nr_kernel + m->nr_native) * sizeof(m->address[0]) : 0);
 }
 
 /* Put a sample, and count it: as whole, as truncated, or as lost if there is no room. */

@@ -46,6 +46,12 @@ struct page_cache *page_cache__new(const struct memory *under)
 	return c;
 }
 
+void page_cache__use(struct page_cache *c, const struct memory *under)
+{
+	c->under = under;
+	page_cache__forget(c);
+}
+
 void page_cache__forget(struct page_cache *c)
 {
 	for (uint32_t i = 0; i < PAGE_CACHE_PAGES; i++)

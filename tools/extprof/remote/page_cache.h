@@ -24,6 +24,9 @@ struct page_cache {
 /* About 1 MiB.  NULL: out of memory.  The caller frees it with free(). */
 struct page_cache *page_cache__new(const struct memory *under);
 
+/* From now on it is read through to this one. */
+void page_cache__use(struct page_cache *c, const struct memory *under);
+
 /* The memory may have changed since. */
 void page_cache__forget(struct page_cache *c);
 

@@ -14,6 +14,7 @@
 
 #include "base/deadline.h"
 #include "remote/followed.h"
+#include "remote/page_cache.h"
 #include "remote/parked.h"
 #include "source/sched.h"
 
@@ -179,6 +180,8 @@ static void remote__close(struct session *session)
 	event_queue__free(&s->samples);
 	event_queue__free(&s->lifecycle);
 	walker__free(s->watcher.walker);
+	unwind_tables__free(s->watcher.unwind);
+	free(s->watcher.cache);
 	stop_later__free(&s->watcher.later);
 	if (s->wake_fd >= 0)
 		close(s->wake_fd);
@@ -507,6 +510,15 @@ static void remote__looks(const struct session *session, uint32_t process, struc
 	pthread_mutex_unlock(&s->lock);
 }
 
+static bool remote__unwind(const struct session *session, struct unwind_maps *maps)
+{
+	struct unwind_tables *tables = own(session)->watcher.unwind;
+
+	if (tables)
+		unwind_tables__maps(tables, maps);
+	return tables;
+}
+
 static const struct session_ops ops = {
 	.close = remote__close,
 	.start = remote__start,
@@ -528,6 +540,7 @@ static const struct session_ops ops = {
 	.looks = remote__looks,
 	.begin_interval = remote__begin_interval,
 	.threads_now = remote__threads_now,
+	.unwind = remote__unwind,
 };
 
 int remote_session__open(struct session **session, const struct session_options *o, bool stop, struct diag *d)
@@ -554,12 +567,17 @@ int remote_session__open(struct session **session, const struct session_options 
 		.figures = o->source_options.figures,
 		.period = SECOND / o->source_options.rate, .queue = &s->samples, .walker = walker__new(),
 	};
+	if (o->source_options.native) {
+		s->watcher.unwind = unwind_tables__new();
+		s->watcher.cache = page_cache__new(NULL);
+	}
 	if (getrandom(&s->watcher.random, sizeof(s->watcher.random), GRND_NONBLOCK) < 0)
 		s->watcher.random = deadline__now();
 	s->set = (struct followed_set){ .events = &s->lifecycle, .watcher = &s->watcher, .new_number = next_number,
 					.context = s, .follow_children = o->follow_children, .tell_all = o->tell_all };
 	err = followed__init(&s->set);
-	if (!err && (!s->watcher.walker || s->wake_fd < 0 || s->ready_fd < 0))
+	if (!err && (!s->watcher.walker || s->wake_fd < 0 || s->ready_fd < 0 ||
+		     (o->source_options.native && (!s->watcher.unwind || !s->watcher.cache))))
 		err = -ENOMEM;
 	if (err)
 		diag__set(d, DIAG_INTERNAL, -err, "cannot read processes: %s", strerror(-err));

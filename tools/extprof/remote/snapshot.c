@@ -607,6 +607,11 @@ int snapshot__thread(const struct snapshot_source *source, struct walker *walker
 
 	memset(ec, 0, sizeof(*ec));
 	layout__config(source->layout, &r.config);
+	if (source->native && source->native->mapping_count)
+		r.cache = source->cache;
+	if (r.cache)
+		page_cache__use(r.cache, source->memory);
+	walker__want_kinds(walker, r.cache);
 	err = tables__read_thread(source->layout, source->memory, thread->slot, &thread->t);
 	if (err)
 		return err == -EINVAL ? -ENOENT : err;

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "remote/page_cache.h"
 #include "remote/tables.h"
 #include "remote/task.h"
 #include "remote/walker.h"
@@ -115,6 +116,9 @@ struct snapshot_source {
 	 * read: by the calling thread, whose end lets go of a thread that has not stopped in time.
 	 */
 	const struct unwind_view *native;
+	/* The same for a reader that samples, NULL: this is none.  No thread is stopped for native functions; where code has been
+	 * mapped meanwhile, that is why the native stack ends. */
+	struct page_cache *cache;
 };
 
 /*
@@ -139,5 +143,11 @@ static inline const struct sample_machine *snapshot_ec__machine(const struct sna
  */
 int snapshot__thread(const struct snapshot_source *source, struct walker *walker, struct snapshot_thread *thread,
 		     struct snapshot_ec *ec);
+/*
+ * The same of a native thread that runs no Ruby code.  `tid` as seen from here, `inner` as in the process.  *task is what the
+ * kernel said of it.  The event has native functions if the thread was seen not to run during the read.  NULL: no memory.
+ */
+struct sample_event *snapshot__bare(const struct snapshot_source *source, struct walker *walker, pid_t tid, uint32_t inner,
+				    struct task *task);
 
 #endif /* EXTPROF_SNAPSHOT_H */

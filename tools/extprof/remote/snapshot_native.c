@@ -2,6 +2,7 @@
 /* Native functions of a snapshot: whose thread has to be stopped for them, and the stop. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,8 +28,11 @@ void reading__unwind(struct reading *r, const struct snapshot_thread *thread, st
 	if (!thread->task.ip || !thread->task.sp)
 		return;
 	ec->native = NATIVE_CHANGED;
-	if (!mappings_are_known(r))
+	if (!mappings_are_known(r)) {
+		if (r->source->cache)
+			walker__not_unwound(r->walker, r->source->native, UNWIND_END_CHANGED);
 		return;
+	}
 	walker__unwind(r->walker, memory, &r->config, &thread->task, r->source->native);
 	ec->native = NATIVE_HAS;
 }
@@ -108,7 +112,7 @@ static struct snapshot_ec *lacks_native(struct reading *r, struct part *p, bool 
 	const struct sample_machine *m;
 
 	/* What has been read stays as it was. */
-	if (!r->cache || (!read && reading__find_current(r, p)))
+	if (!r->cache || r->source->cache || (!read && reading__find_current(r, p)))
 		return NULL;
 	for (uint32_t i = 0; i < p->count; i++) {
 		if (!p->ecs[i].current)
@@ -220,4 +224,54 @@ void snapshot_ec__settle_native(const struct snapshot_thread *thread, struct sna
 		ec->native = NATIVE_NOT_MAPPED;
 	else if (ec->native == NATIVE_HAS)
 		ec->native = thread->task.tid ? NATIVE_MOVED : NATIVE_NO_THREAD;
+}
+
+/* Follow its stack while it has no CPU.  False: it had one, or got one meanwhile. */
+static bool unwind_bare(const struct snapshot_source *source, struct walker *walker, const struct target_config *config, pid_t tid,
+		       struct task *task)
+{
+	uint64_t before, after;
+
+	if (tasks__runs(source->tasks, tid, &before) || tasks__look(source->tasks, tid, task) || !task->off_cpu || !task->ip || !task->sp)
+		return false;
+	walker__unwind(walker, &source->cache->memory, config, task, source->native);
+	return !tasks__runs(source->tasks, tid, &after) && before == after;
+}
+
+struct sample_event *snapshot__bare(const struct snapshot_source *source, struct walker *walker, pid_t tid, uint32_t inner,
+				    struct task *task)
+{
+	bool wanted = source->native && source->native->mapping_count && source->cache, found = false;
+	struct own_cpu own = OWN_CPU_INIT;
+	struct target_config config;
+	struct sample_event *event;
+	uint32_t size;
+
+	walker__bare(walker, inner);
+	memset(task, 0, sizeof(*task));
+	if (tasks__look(source->tasks, tid, task))
+		task->tid = 0;
+	layout__config(source->layout, &config);
+	if (wanted && native_work__hash(source->tasks->pid, NULL) != source->native->hash) {
+		walker__not_unwound(walker, source->native, UNWIND_END_CHANGED);
+		wanted = false;
+	}
+	for (int i = 0; wanted && !found && i < SNAPSHOT_TRIES; i++) {
+		walker__bare(walker, inner);
+		page_cache__use(source->cache, source->memory);
+		if (source->frozen && source->task_of && source->task_of(source->context, inner, task)) {
+			walker__unwind(walker, &source->cache->memory, &config, task, source->native);
+			found = true;
+		} else if (!(found = unwind_bare(source, walker, &config, tid, task)) && task->tid && !task->off_cpu) {
+			own_cpu__go(&own, task->cpu);
+		}
+	}
+	own_cpu__leave(&own);
+	if (wanted && !found)
+		walker__bare(walker, inner);
+	size = (uint32_t)sizeof(*event) + walker__machine_size(walker);
+	event = malloc(size);
+	if (event)
+		memcpy(event, walker__event(walker), size);
+	return event;
 }

@@ -120,6 +120,24 @@ void walker__unwind(struct walker *w, const struct memory *memory, const struct 
 	s->event.vm = view->vm;
 }
 
+void walker__not_unwound(struct walker *w, const struct unwind_view *view, uint8_t why)
+{
+	unwind__room(&w->scratch, w->scratch.event.nr_frames)->native_end = why;
+	w->scratch.event.vm = view->vm;
+}
+
+void walker__bare(struct walker *w, uint32_t tid)
+{
+	struct walk_scratch *s = &w->scratch;
+
+	memset(&s->event, 0, sizeof(s->event));
+	s->event.kind = SAMPLE_NATIVE;
+	s->event.tid = tid;
+	s->event.source = SOURCE_CPU;
+	s->machine_size = 0;
+	w->cfp = 0;
+}
+
 uint32_t walker__machine_size(const struct walker *w)
 {
 	return w->scratch.machine_size;

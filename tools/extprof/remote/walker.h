@@ -48,6 +48,10 @@ void walker__want_kinds(struct walker *w, bool want);
 #define WALKER_UNWIND_TIME 100000000ull
 void walker__unwind(struct walker *w, const struct memory *memory, const struct target_config *config,
 		    const struct task *task, const struct unwind_view *view);
+/* The same, but it is not followed: for that reason, enum unwind_end. */
+void walker__not_unwound(struct walker *w, const struct unwind_view *view, uint8_t why);
+/* Begin the copy of a thread that runs no Ruby code: it has no frames.  walker__unwind() follows its native stack. */
+void walker__bare(struct walker *w, uint32_t tid);
 /* Bytes behind the frames of the last copy; 0: it has no native functions. */
 uint32_t walker__machine_size(const struct walker *w);
 

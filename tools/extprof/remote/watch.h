@@ -20,6 +20,7 @@
 #include "remote/stop.h"
 #include "remote/tables.h"
 #include "remote/turns.h"
+#include "remote/unwind_tables.h"
 #include "remote/wait_state.h"
 #include "remote/walker.h"
 #include "ruby/layout.h"
@@ -41,6 +42,8 @@ struct watcher {
 	uint64_t period;		/* ns of CPU time that a sample stands for */
 	struct event_queue *queue;	/* where they go */
 	struct walker *walker;
+	struct unwind_tables *unwind;	/* NULL: native functions are not wanted */
+	struct page_cache *cache;	/* for them */
 	uint64_t random;		/* state of a generator */
 	uint32_t open_files;		/* of watched threads */
 	struct stop_later later;

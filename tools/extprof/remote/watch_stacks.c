@@ -175,36 +175,46 @@ struct outcome {
 	struct rb_debug_ext_thread t;
 };
 
-static void read_native(struct stacks_of *of, const struct watched_thread *e, struct outcome *o)
+static bool stopped_task(void *context, uint32_t tid, struct task *task)
+{
+	return stop__task(context, tid, task);
+}
+
+/* Of native functions there is what is published now; *view is the caller's. */
+static struct snapshot_source source_of(const struct stacks_of *of, struct stop *stop, const struct memory *memory,
+					struct unwind_view *view)
+{
+	bool native = of->by->unwind && unwind_tables__view(of->by->unwind, of->watch->vm, view);
+
+	return (struct snapshot_source){
+		.layout = &of->watch->layout, .memory = memory, .tasks = &of->watch->tasks,
+		.frozen = stop ? PROOF_STOPPED : PROOF_NONE, .task_of = stop ? stopped_task : NULL, .context = stop,
+		.native = native ? view : NULL, .cache = native ? of->by->cache : NULL,
+	};
+}
+
+static void read_native(struct stacks_of *of, const struct watched_thread *e, struct stop *stop, struct outcome *o)
 {
 	const struct watched_task *task = task_of(of, e);
+	struct unwind_view view;
+	struct snapshot_source source = source_of(of, stop, &of->watch->space->memory, &view);
 
-	o->stack = calloc(1, sizeof(*o->stack));
+	o->stack = snapshot__bare(&source, of->by->walker, task->tid, task->inner, &o->task);
 	if (!o->stack) {
 		o->lost = LOSS_NO_MEMORY;
 		return;
 	}
-	o->stack->kind = SAMPLE_NATIVE;
 	o->stack->time = deadline__now();
 	memcpy(o->stack->comm, e->account.comm, sizeof(o->stack->comm));
 	o->got = task->now.got;
-	if (tasks__look(&of->watch->tasks, task->tid, &o->task))
-		o->task.tid = 0;
-}
-
-static bool stopped_task(void *context, uint32_t tid, struct task *task)
-{
-	return stop__task(context, tid, task);
 }
 
 /* 0, or -errno of reading the memory. */
 static int read_ruby(struct stacks_of *of, const struct watched_thread *e, struct stop *stop,
 		     const struct memory *memory, struct outcome *o)
 {
-	struct snapshot_source source = {
-		.layout = &of->watch->layout, .memory = memory, .tasks = &of->watch->tasks,
-		.frozen = stop ? PROOF_STOPPED : PROOF_NONE, .task_of = stop ? stopped_task : NULL, .context = stop,
-	};
+	struct unwind_view view;
+	struct snapshot_source source = source_of(of, stop, memory, &view);
 	const struct watched_task *task = task_of(of, e);
 	struct snapshot_thread thread = { .slot = e->slot };
 	struct snapshot_ec ec;
@@ -216,6 +226,8 @@ static int read_ruby(struct stacks_of *of, const struct watched_thread *e, struc
 		o->lost = ec.lost ? ec.lost : LOSS_TORN;
 		return err == -ENOENT || err == -EAGAIN || err == -EFAULT || err == -EINVAL ? 0 : err;
 	}
+	if (ec.native == NATIVE_CHANGED)
+		unwind_tables__changed(of->by->unwind, of->watch->vm);
 	o->stack = ec.event;
 	o->task = thread.task;
 	o->t = thread.t;
@@ -389,8 +401,10 @@ static int read_stopped(struct stacks_of *of, struct watched_thread *e, struct o
 	struct stop stop;
 	int err = stop__begin_thread(&stop, &of->watch->tasks, task->tid, &by->later, &d);
 
-	if (!err)
+	if (!err && e->account.thread)
 		err = read_ruby(of, e, &stop, &of->watch->space->memory, o);
+	else if (!err)
+		read_native(of, e, &stop, o);
 	else
 		o->lost = err == -ESRCH ? LOSS_TORN : LOSS_NOT_STOPPED, err = 0;
 	stop__end(&stop, &by->later);
@@ -405,14 +419,15 @@ static int read_stopped(struct stacks_of *of, struct watched_thread *e, struct o
 static int read_one(struct stacks_of *of, const struct wanted_stack *wanted)
 {
 	struct watched_thread *e = &of->watch->threads[wanted->thread];
-	bool stopped = of->by->stop && wanted->use == STACK_OF_CPU && e->account.thread;
+	/* A thread without Ruby code has no other stack than that of native functions. */
+	bool stopped = of->by->stop && wanted->use == STACK_OF_CPU && (e->account.thread || of->by->unwind);
 	struct outcome o = { .lost = LOSS_NO_STACK };
 	int err = 0;
 
-	if (!e->account.thread)
-		read_native(of, e, &o);
-	else if (stopped)
+	if (stopped)
 		err = read_stopped(of, e, &o);
+	else if (!e->account.thread)
+		read_native(of, e, NULL, &o);
 	else
 		err = read_ruby(of, e, NULL, &of->watch->space->memory, &o);
 	if (wanted->use == STACK_OF_CPU)

@@ -40,8 +40,10 @@ static void *map_array(struct bpf_map *map, size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-static int set_unwind(const struct unwind_maps *maps, uint32_t vm, const struct unwind_process *process)
+/* The kernel notes changes by itself. */
+static int set_unwind(const struct unwind_maps *maps, uint32_t vm, const struct unwind_process *process, uint64_t hash)
 {
+	(void)hash;
 	if (process)
 		return bpf_map_update_elem(maps->processes, &vm, process, BPF_ANY);
 	return bpf_map_delete_elem(maps->processes, &vm);

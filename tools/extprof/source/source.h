@@ -43,6 +43,7 @@ struct source_options {
 	uint32_t states;	/* sched: of which waits are samples, a mask of 1u << enum thread_state; 0: all */
 	bool each_wait;		/* sched: each wait is a sample; else short ones stand for others, by the rate */
 	bool native;		/* samples have the functions of user space that they were taken in */
+	bool plain;		/* the same of processes without a ruby */
 	bool kernel;		/* samples have the functions of the kernel that they were taken in */
 };
 

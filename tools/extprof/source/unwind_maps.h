@@ -12,8 +12,9 @@
 struct unwind_maps {
 	struct unwind_row *rows;	/* UNWIND_ROWS_MAX; the kernel reads them at any time */
 	struct unwind_mapping *mappings;	/* UNWIND_ALL_MAPPINGS_MAX */
-	/* Publish the mappings of a VM (target_config::vm); NULL: it has none any more.  0 or -errno. */
-	int (*set)(const struct unwind_maps *maps, uint32_t vm, const struct unwind_process *process);
+	/* Publish the mappings of a VM (target_config::vm), with their native_work__hash(); NULL: it has none any more.  0 or
+	 * -errno. */
+	int (*set)(const struct unwind_maps *maps, uint32_t vm, const struct unwind_process *process, uint64_t hash);
 	/* The changes of the VM's mappings until now.  Read them before the mappings. */
 	struct unwind_seen (*seen)(const struct unwind_maps *maps, uint32_t vm);
 	/* No sample of the VM comes any more. */
