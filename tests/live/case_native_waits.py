@@ -157,12 +157,13 @@ def fibers(ctx):
 
 @case(timeout=90)
 def at_the_end(ctx):
-    """The stack of a wait that is not over when the recording ends is read from outside: it says that functions are missing.
-    A thread that rests is left out with and without them."""
+    """The stack of a wait that is not over when the recording ends is read from outside, with its functions. A thread that rests
+    is left out with and without them."""
     p = Program(ctx, "rest")
     profile, _ = p.profile(["holds"], "-m", "offcpu", "-t", "--idle")
     rest = [s for s in profile.stacks if s.thread and s.thread[0] == "rest"]
-    check(rest and all(s.labels()[-2:-1] == ["[native functions left out]"] for s in rest), "the thread that waits all the time: %s",
+    check(rest and all(is_right(*parts(s.labels()[s.labels().index("Waits.poll"):]), POLL) and
+                       set(POLL) <= set(s.labels()) and not is_marked(s.labels()) for s in rest), "the thread that waits all the time: %s",
           [s.text for s in rest])
     shown = []
     for args in ((), ("--native",)):
@@ -171,4 +172,4 @@ def at_the_end(ctx):
     check(shown[0] == shown[1], "these threads are shown: %s; with --native: %s", *shown)
     names = {name for name, _ in shown[0]}
     check("rest" in names and "pool" not in names, "the thread of the pool rests, and the other one does not: %s", names)
-    return "%s; shown are %s" % (rest[0].labels()[-2], sorted(names))
+    return "%s; shown are %s" % (rest[0].labels()[-6:], sorted(names))

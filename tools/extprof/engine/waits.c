@@ -10,7 +10,10 @@
 
 #include "engine/state.h"
 #include "engine/thread_look.h"
+#include "native/native_work.h"
 #include "process/proc.h"
+#include "remote/event_queue.h"
+#include "remote/page_cache.h"
 #include "remote/wait_state.h"
 #include "remote/walker.h"
 #include "source/sched.h"
@@ -25,7 +28,24 @@ struct reading {
 	struct process *p;
 	struct target_config config;
 	struct thread_look look;	/* at the end */
+	struct unwind_view view;	/* no rows: native functions are not wanted, or not known */
+	struct page_cache *cache;	/* for them */
 };
+
+/*
+ * Native functions of threads that wait: a thread has what it waits in mapped until it goes on, so one look at the mappings serves
+ * for all of a process.
+ */
+static void look_at_code(struct reading *r, const struct process *p, const struct vm *vm)
+{
+	r->view.rows = NULL;
+	if (!r->cache || !native__view(r->e->native_frames.native, vm->number, &r->view))
+		return;
+	if (native_work__hash(p->pid, NULL) != r->view.hash)
+		r->view.rows = NULL;
+	else
+		page_cache__use(r->cache, &vm->memory);
+}
 
 static void look_at(struct reading *r, uint32_t number)
 {
@@ -42,8 +62,10 @@ static void look_at(struct reading *r, uint32_t number)
 		return;
 	vm = r->p->vm;
 	thread_look__open(&r->look, r->p, vm);
+	r->view.rows = NULL;
 	if (!r->look.has_tables)
 		return;
+	look_at_code(r, r->p, vm);
 	layout__config(&vm->layout, &r->config);
 	r->config.pid = vm->layout.section.pid;
 }
@@ -99,9 +121,12 @@ static int copy_stack(struct reading *r, uint32_t tid, const struct sched_thread
 			return LOSS_EC_READ;
 		reason = walker__walk(r->walker, &vm->memory, &r->config, ec, t->account.tid);
 	} else {
-		memset(e, 0, sizeof(*e));
-		e->kind = SAMPLE_NATIVE;
+		walker__bare(r->walker, t->account.tid);
 		memcpy(e->comm, t->account.comm, sizeof(e->comm));
+	}
+	if (!reason && r->view.rows && task->ip && task->sp) {
+		page_cache__forget(r->cache);
+		walker__unwind(r->walker, &r->cache->memory, &r->config, task, &r->view);
 	}
 	if (!reason && !thread_look__has_stayed(&r->look, tid, t))
 		reason = LOSS_NO_STACK;
@@ -122,6 +147,7 @@ static void send_about(struct reading *r, const struct sample_event *sample, str
 	about->e = *sample;
 	about->e.kind = SAMPLE_ABOUT;
 	about->e.nr_frames = 0;
+	about->e.flags &= ~SAMPLE_HAS_MACHINE;
 	states__event(&r->e->states, &r->e->resolver, about, sizeof(*about));
 }
 
@@ -149,8 +175,7 @@ static void send(struct reading *r, uint32_t tid, const struct sched_thread *t, 
 			send_about(r, e, &parts->about);
 			e->flags |= SAMPLE_HAS_ABOUT;
 		}
-		states__event(&r->e->states, &r->e->resolver, e,
-			      sizeof(*e) + e->nr_frames * sizeof(struct sample_frame));
+		states__event(&r->e->states, &r->e->resolver, e, event_queue__sample_size(e));
 	}
 }
 
@@ -327,9 +352,14 @@ static void end_all(struct engine *e, const struct session_waits *waits, bool at
 
 	if (!r.walker)
 		return;
+	/* Without memory the stacks say that their functions are missing. */
+	if (e->resolver.native)
+		r.cache = page_cache__new(NULL);
+	walker__want_kinds(r.walker, r.cache);
 	session__each_thread(e->session, at_once ? end_at_once : end_other, &r);
 	thread_look__free(&r.look);
 	walker__free(r.walker);
+	free(r.cache);
 }
 
 void engine__read_waits(struct engine *e)

@@ -655,6 +655,19 @@ void native__publish(struct native *n)
 	}
 }
 
+bool native__view(const struct native *n, uint32_t vm, struct unwind_view *view)
+{
+	const struct native_process *p = process_of(n, vm);
+
+	if (!p || !p->block.is || p->dirty || !p->hash)
+		return false;
+	*view = (struct unwind_view){
+		.rows = n->maps.rows, .row_count = UNWIND_ROWS_MAX, .mappings = n->maps.mappings + p->block.first,
+		.mapping_count = p->count, .vm = vm, .hash = p->hash,
+	};
+	return true;
+}
+
 uint32_t native__read_files(const struct native *n)
 {
 	for (uint32_t i = 0; i < n->process_count; i++)

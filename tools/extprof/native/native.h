@@ -66,6 +66,10 @@ void native__end(struct native *n, uint32_t vm);
 /* No sample of it arrives any more. */
 void native__remove(struct native *n, uint32_t vm);
 
+/* What is published of a VM, to follow stacks of it here.  False: nothing is (yet).  It is valid until the next call that
+ * publishes or removes. */
+bool native__view(const struct native *n, uint32_t vm, struct unwind_view *view);
+
 /* The next work for another thread; NULL: there is none now.  The caller hands it back, or frees it with
  * native_work__free(). */
 struct native_work *native__next_work(struct native *n);

@@ -8,8 +8,8 @@
 
 #include "process/memory.h"
 #include "remote/task.h"
+#include "source/unwind_maps.h"
 #include "wire/sample.h"
-#include "wire/unwind.h"
 
 /* One copy of a stack.  About 270 KiB. */
 struct walker;
@@ -27,15 +27,6 @@ void walker__free(struct walker *w);
  */
 int walker__walk(struct walker *w, const struct memory *memory, const struct target_config *config,
 		 uint64_t ec, uint32_t tid);
-
-/* The rules and mappings by which native stacks of one process are followed: see wire/unwind.h. */
-struct unwind_view {
-	struct unwind_row *rows;
-	struct unwind_mapping *mappings;	/* by address */
-	uint32_t row_count, mapping_count;
-	uint32_t vm;		/* sample_event::vm of samples with native functions */
-	uint64_t hash;		/* native_work__hash() of these mappings; 0: they do not change */
-};
 
 /* The kinds of frames are wanted, too: native functions are joined by them. */
 void walker__want_kinds(struct walker *w, bool want);

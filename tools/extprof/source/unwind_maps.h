@@ -24,4 +24,13 @@ struct unwind_maps {
 	const volatile uint64_t *unnoted;	/* the same */
 };
 
+/* The rules and mappings by which native stacks of one process are followed: see wire/unwind.h. */
+struct unwind_view {
+	struct unwind_row *rows;
+	struct unwind_mapping *mappings;	/* by address */
+	uint32_t row_count, mapping_count;
+	uint32_t vm;		/* sample_event::vm of samples with native functions */
+	uint64_t hash;		/* native_work__hash() of these mappings; 0: they do not change */
+};
+
 #endif /* EXTPROF_UNWIND_MAPS_H */
