@@ -1,4 +1,5 @@
 """Servers and tools that people run, from RubyGems: each process with its samples, through restarts and reforks."""
+import fcntl
 import http.client
 import os
 import signal
@@ -22,15 +23,18 @@ AT_THE_END = r"(?!.*(Shop|#burn)).*"
 
 
 def gems(wanted=None):
-    """The directory with the gems in it, which are installed once."""
+    """The directory with the gems in it, which are installed once. Who comes meanwhile waits."""
     home = os.path.join(harness.BUILD, "live-gems")
-    for name, version in (wanted or GEMS).items():
-        if os.path.isdir(os.path.join(home, "gems", "%s-%s" % (name, version))):
-            continue
-        p = subprocess.run([harness.RUBY, "-e", INSTALL, "--", "install", "--no-document", "--install-dir", home,
-                            "%s:%s" % (name, version)], env=harness.environment(), stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT, universal_newlines=True, timeout=150)
-        check(p.returncode == 0, "gem install %s: %s", name, p.stdout[-800:])
+    os.makedirs(home, exist_ok=True)
+    with open(os.path.join(home, "lock"), "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        missing = ["%s:%s" % gem for gem in (wanted or GEMS).items()
+                   if not os.path.exists(os.path.join(home, "specifications", "%s-%s.gemspec" % gem))]
+        if missing:
+            p = subprocess.run([harness.RUBY, "-e", INSTALL, "--", "install", "--no-document", "--install-dir", home, *missing],
+                               env=harness.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               universal_newlines=True, timeout=300)
+            check(p.returncode == 0, "gem install %s: %s", " ".join(missing), p.stdout[-800:])
     return home
 
 
