@@ -1,5 +1,8 @@
 """--native without eBPF: the reader that stops a thread for the read knows its registers, the one that does not stop it knows
 those of a thread that waits."""
+import glob
+import time
+
 import harness
 from case_graph import YJIT
 from case_native import CHAIN, PINGS, Truth, below, change_places, compare, end, extension, is_marked, watch
@@ -86,3 +89,44 @@ def children(ctx):
     check(not wrong, "%s", wrong[:2])
     check(whole >= 0.85 * total, "%d of %d have all functions: %s", whole, total, [s for s in stacks if s[0] != CHAIN][:3])
     return "%d of %d with all functions, 0 wrong" % (whole, total)
+
+
+MANY = """
+require "fiddle"
+int, long = Fiddle::TYPE_INT, Fiddle::TYPE_LONG
+map = Fiddle::Function.new(Fiddle::Handle::DEFAULT["mmap"], [Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T, int, int, int, long], Fiddle::TYPE_VOIDP)
+50_000.times { |i| map.call(nil, 4096, i.odd? ? 1 : 3, 0x22, -1, 0) }
+def work = (1..1000).sum { |i| i ^ 5 }
+$stdout.puts "ready"
+$stdout.flush
+work while true
+"""
+
+
+def cpu_of(pid):
+    """Seconds, of all threads."""
+    total = 0
+    for path in glob.glob("/proc/%d/task/*/schedstat" % pid):
+        with open(path, encoding="ascii") as f:
+            total += int(f.read().split()[0])
+    return total / 1e9
+
+
+@case(timeout=90, bpf=False)
+def many_mappings(ctx):
+    """A process with so many mappings that to compare them takes longer than a period. It costs extprof a bounded share of a CPU."""
+    p = ctx.ruby(ctx.write("many.rb", MANY))
+    p.expect("ready")
+    out = ctx.path("out.folded")
+    reader, said = watch(ctx, p.pid, *STOP, "-F", harness.rate(RATE), "-o", out)
+    before = cpu_of(reader.p.pid)
+    time.sleep(3)
+    share = (cpu_of(reader.p.pid) - before) / 3
+    profile = end(reader, said, out)
+    stacks = [s for s in profile.stacks if "Object#work" in s.labels()]
+    left_out = sum(s.count for s in stacks if "[native functions left out]" in s.labels())
+    total = sum(s.count for s in stacks)
+    # Each takes some 30 ms: with functions there were 56.
+    check(total > 120 and left_out > 0.5 * total, "%d of %d without functions", left_out, total)
+    check(share < 0.3, "extprof had %.0f %% of a CPU", 100 * share)
+    return "%.0f %% of a CPU; %d of %d without functions" % (100 * share, left_out, total)

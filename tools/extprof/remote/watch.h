@@ -116,6 +116,7 @@ struct watch {
 	/* By state: the sum of the squares of the times, in us, that one look put into it or took from it. */
 	uint64_t doubts[STATE_ROOM];
 	size_t bytes;			/* of stacks that are kept */
+	uint64_t native_at;		/* native functions are read from then on; CLOCK_MONOTONIC, ns */
 	struct source_counters cpu_counters, wait_counters;
 };
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/array.h"
 #include "base/deadline.h"
@@ -12,6 +13,12 @@
 
 /* Bytes of stacks that are kept of one process.  Beyond, a stack is read at each look. */
 #define KEPT_MAX (64u << 20)
+/*
+ * To compare the mappings of a process takes time, and the process chooses how many it has.  Where a stack has taken so much CPU
+ * time, native functions are left out for so many times as long.
+ */
+#define NATIVE_COSTS 2000000u
+#define NATIVE_RESTS 20u
 /* Samples at one look for the time that the reader was held up. */
 #define SAMPLES_MAX 1000u
 
@@ -184,7 +191,8 @@ static bool stopped_task(void *context, uint32_t tid, struct task *task)
 static struct snapshot_source source_of(const struct stacks_of *of, struct stop *stop, const struct memory *memory,
 					struct unwind_view *view)
 {
-	bool native = of->by->unwind && unwind_tables__view(of->by->unwind, of->watch->vm, view);
+	bool native = of->by->unwind && deadline__now() >= of->watch->native_at &&
+		      unwind_tables__view(of->by->unwind, of->watch->vm, view);
 
 	return (struct snapshot_source){
 		.layout = &of->watch->layout, .memory = memory, .tasks = &of->watch->tasks,
@@ -416,12 +424,27 @@ static int read_stopped(struct stacks_of *of, struct watched_thread *e, struct o
 	return err;
 }
 
+static uint64_t cpu_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void rest_if_slow(struct watch *w, uint64_t took)
+{
+	if (took > NATIVE_COSTS)
+		w->native_at = deadline__now() + NATIVE_RESTS * took;
+}
+
 static int read_one(struct stacks_of *of, const struct wanted_stack *wanted)
 {
 	struct watched_thread *e = &of->watch->threads[wanted->thread];
 	/* A thread without Ruby code has no other stack than that of native functions. */
 	bool stopped = of->by->stop && wanted->use == STACK_OF_CPU && (e->account.thread || of->by->unwind);
 	struct outcome o = { .lost = LOSS_NO_STACK };
+	uint64_t began = of->by->unwind ? cpu_time() : 0;
 	int err = 0;
 
 	if (stopped)
@@ -430,6 +453,8 @@ static int read_one(struct stacks_of *of, const struct wanted_stack *wanted)
 		read_native(of, e, NULL, &o);
 	else
 		err = read_ruby(of, e, NULL, &of->watch->space->memory, &o);
+	if (of->by->unwind)
+		rest_if_slow(of->watch, cpu_time() - began);
 	if (wanted->use == STACK_OF_CPU)
 		settle_cpu(of, e, &o, stopped);
 	else
