@@ -167,6 +167,42 @@ pause.call(50_000_000) # line 6
     return "in %s with the GVL" % main["call"]["name"]
 
 
+@case(timeout=60, bpf=False)
+def event_loop(ctx):
+    """A C extension waits in epoll: the dump says for which files, as the program has made them."""
+    ruby = ctx.ruby("-rfiddle", "-rsocket", "-e", """
+c = Fiddle::Handle::DEFAULT
+int, pointer = Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP
+create = Fiddle::Function.new(c["epoll_create1"], [int], int)
+ctl = Fiddle::Function.new(c["epoll_ctl"], [int, int, int, pointer], int)
+wait = Fiddle::Function.new(c["epoll_wait"], [int, pointer, int, int], int)
+server = TCPServer.new("127.0.0.1", 0)
+client = TCPSocket.new("127.0.0.1", server.addr[1])
+pipes = Array.new(4) { IO.pipe }
+epoll = create.call(0)
+files = [client] + pipes.map(&:first)
+files.each { |f| ctl.call(epoll, 1, f.fileno, [1, f.fileno].pack("LQ")) == 0 or abort "epoll_ctl" }
+Thread.new { Thread.current.name = "loop"; wait.call(epoll, "x" * 64, 4, -1) }
+$stdout.puts [epoll, server.addr[1], *files.map(&:fileno)].join(" "); $stdout.flush
+sleep
+""")
+    epoll, port, *files = (int(n) for n in ruby.line().split())
+    look = lambda: threads(dump(ctx, "-p", ruby.pid)[0])["loop"]
+    harness.until(lambda: look().get("call", {}).get("name", "").startswith("epoll_"), "it does not wait")
+    said = look()["call"]
+    check(said["fd"] == epoll, "descriptor %d: %s", epoll, said)
+    watched = re.findall(r"[:,] (\d+) (socket|pipe)", said["file"])
+    check("of 5 files" in said["file"] and said["file"].endswith(" and 1 more") and len(watched) == 4, "%s", said)
+    check({int(n) for n, _ in watched} < set(files), "%s of %s", watched, files)
+    for n, kind in watched:
+        check(kind == ("socket" if int(n) == files[0] else "pipe"), "%s is no %s: %s", n, kind, said)
+    check(str(files[0]) not in dict(watched) or "%d socket to 127.0.0.1:%d" % (files[0], port) in said["file"], "%s", said)
+    text = ctx.extprof("dump", "-p", ruby.pid).ok().out
+    check("\n2 threads: 1 waits for I/O, 1 sleeps\n" in text, "%s", text)
+    check(re.search(r'^thread "loop" .*: blocked in epoll_p?wait\(%d .* for .*, waits until one of these is ready$' % epoll, text, re.M), "%s", text)
+    return said["file"]
+
+
 WAITING = """
 require "monitor"
 def named(name, &block) = Thread.new { Thread.current.name = name; block.call }

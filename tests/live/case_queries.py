@@ -52,6 +52,8 @@ def of_the_docs(ctx):
     check(set(requests) == set(known) and all(known[k] - 6 <= requests[k] <= known[k] for k in known), "%s requests, not %s", requests, known)
     locked = answers["What is the time of one kind of request?"][1:]
     check({row[1] for row in locked} >= {"sleep", "mutex"}, "%s", locked)
+    pools = [row[:3] for row in answers["Which pools have more threads than work?"][1:]]
+    check(pools == [["puma srv tp", "1", "3"]], "%s", pools)
     count = sql(ctx, path, "SELECT count(*) FROM requests WHERE duration_ns > 100000000")
     check(answers["How many requests took more than 100 ms?"] == [[str(count)]] and count >= known["shop#remote"] - 6,
           "%s above 100 ms, not %d", answers["How many requests took more than 100 ms?"], count)

@@ -153,6 +153,8 @@ def sql_has_the_sums_of_the_summary(ctx):
     check(sql(ctx, path, "SELECT count(*) FROM lock_waits WHERE line IS NULL AND state != 'gvl'") == [["0"]], "a lock without its line")
     idle = {row[0] for row in sql(ctx, path, "SELECT thread_name FROM idle_threads")}
     check("worker 1" not in idle, "idle: %s", idle)
+    pools = {p: (int(n), int(i)) for p, n, i in sql(ctx, path, "SELECT pool, threads, idle FROM idle_pool")}
+    check(pools == {"worker": (2, len(idle & {"worker 1", "worker 2"}))}, "pools: %s; idle: %s", pools, idle)
     check(sql(ctx, path, "SELECT count(*) FROM samples WHERE time_ns < 0")[0] == ["0"], "times")
     decoded = blocks_of(path)
     check(sorted(v for _, v in decoded) == sorted(samples), "another decoder finds %d samples, SQL %d", len(decoded), len(samples))

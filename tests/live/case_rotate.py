@@ -264,6 +264,17 @@ def trend_of_a_method(ctx):
     check(len(text) == 3 + len(paths) and text[2].split()[0][:2] == "20", "%s", text)
     typo = ctx.extprof("report", *paths, "--trend", "Object#alhpa")
     check(typo.status == 74 and "no stack of the recordings has a method of that name" in typo.err and not typo.out, "%s", typo.err)
+    # A recording of another mode in the folder is a row, not the end.
+    other = ctx.path("other.extprof")
+    ctx.extprof("record", "-m", "wall", "-o", other, "--", harness.RUBY, "--disable=gems", "-e", "sleep 0.3").ok()
+    mixed = ctx.extprof("report", *paths, other, "--trend", "Object#alpha", "-m", "cpu", "-f", "json").ok()
+    got = json.loads(mixed.out)["recordings"]
+    check([r["recording"] for r in got if r["all"] is None] == [other], "%s", got)
+    check([r for r in got if r["recording"] != other] == rows, "%s, not %s", got, rows)
+    text = ctx.extprof("report", *paths, other, "--trend", "Object#alpha", "-m", "cpu").ok().out.splitlines()
+    check([line for line in text if line.endswith("without this mode")] == [text[-2]], "%s", text)
+    none = ctx.extprof("report", *paths, "--trend", "Object#alpha", "-m", "gc")
+    check(none.status != 0 and 'mode "gc" was not recorded' in none.err, "%s", none.err)
     return "shares %s" % ["%.2f" % r["share"] for r in rows]
 
 

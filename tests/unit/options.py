@@ -16,7 +16,7 @@ COMMANDS = ("record", "top", "dump", "stat", "diff", "annotate", "report", "daem
 # Their arguments are recordings, or a folder of them.
 OF_FILES = ("diff", "annotate", "report", "daemon", "push", "serve")
 # Without options.
-OTHERS = ("doctor", "sql", "verify", "redact", "mcp")
+OTHERS = ("doctor", "sql", "verify", "redact", "mcp", "heatmap")
 
 
 class Truth:

@@ -107,6 +107,50 @@ TEST(dump_text_keeps_apart_what_differs)
 	text = NULL;
 }
 
+/* Many wait for the same request at one place: they are together by their labels. */
+TEST(dump_text_shows_equal_labels_together)
+{
+	static const struct extprof_label one = { "job", "1" }, same = { "job", "1" }, other = { "job", "2" };
+	static const struct extprof_label *const first[] = { &one }, *const second[] = { &same }, *const third[] = { &other };
+
+	set_up();
+	result.thread_count = 4;
+	for (int i = 1; i < 4; i++)
+		fibers[i].label_count = 1;
+	fibers[1].labels = first;
+	fibers[2].labels = second;
+	fibers[3].labels = third;
+	CHECK(strstr(write_text(false), "\n2 threads: sleeping for 2.00 s to 3.00 s, waits for a queue, which is empty\n"
+		     "  \"a\" (tid 101), \"b\" (tid 102)\n    labels: job=1\n" STACK
+		     "\nthread \"c\" (tid 103): sleeping for 4.00 s, waits for a queue, which is empty\n    labels: job=2\n" STACK));
+	free(text);
+	text = NULL;
+}
+
+/* An event loop waits for files, and is not in C code that computes. */
+TEST(dump_text_says_what_an_event_loop_waits_for)
+{
+	set_up();
+	result.thread_count = 3;
+	for (int i = 1; i < 3; i++) {
+		threads[i].state = EXTPROF_THREAD_BLOCKED;
+		threads[i].kernel_state = 'S';
+		threads[i].wait = EXTPROF_WAIT_NOGVL;
+		threads[i].call = 232;
+		threads[i].call_fd = 7;
+	}
+	threads[1].call_name = "epoll_wait";
+	threads[1].call_file = "anon_inode:[eventpoll] of 1 file: 6 pipe:[5]";
+	threads[2].call_name = "futex";
+	CHECK(strstr(write_text(false), "3 threads: 1 runs, 1 waits for I/O, 1 is in C code without GVL\n"));
+	CHECK(strstr(text, "blocked in epoll_wait(7 anon_inode:[eventpoll] of 1 file: 6 pipe:[5]) for 2.00 s, waits until one of these is ready\n"));
+	CHECK(strstr(text, "blocked in futex(7) for 3.00 s, in C code without GVL\n"));
+	threads[1].kernel_state = 'R';
+	CHECK(strstr(write_text(false), "3 threads: 1 runs, 2 are in C code without GVL\n"));
+	free(text);
+	text = NULL;
+}
+
 TEST(dump_text_names_deadlocks_in_its_second_line)
 {
 	set_up();

@@ -134,11 +134,39 @@ TEST(owner_by_directories)
 	CHECK_STRING(owner__short_place("", &named), "");
 }
 
+/* What RubyGems and Bundler install to start a script of a gem has its name and is in a bin/. */
+TEST(owner_of_what_starts_a_gem)
+{
+	static const char *const paths[] = { "/g/gems/puma-8.0.2/bin/puma", "/r/lib/ruby/gems/3.4.0/gems/bundler-2.6.9/exe/bundle" };
+	const char *const cwds[] = { "/srv/shop" };
+	const struct owner_rules rules = { .scripts = paths, .script_count = 2, .apps = cwds, .app_count = 1, .cwds = cwds, .cwd_count = 1 };
+
+	CHECK_OWNER("/g/bin/puma", &rules, "gem puma 8.0.2");
+	CHECK_OWNER("/usr/local/bin/puma", &rules, "gem puma 8.0.2");
+	CHECK_OWNER("/srv/shop/vendor/bundle/ruby/3.4.0/bin/puma", &rules, "gem puma 8.0.2");
+	CHECK_OWNER("/usr/bin/bundle", &rules, "gem bundler 2.6.9");
+	CHECK_OWNER("/usr/bin/bundle", NULL, "the application");
+	CHECK_OWNER("/usr/local/bin/report", &rules, "the application");
+	CHECK_OWNER("/srv/puma", &rules, "the application");
+	CHECK_OWNER("/bin", &rules, "the application");
+	CHECK_OWNER("puma", &rules, "the application");
+	CHECK_OWNER("/srv/bin/lib/puma", &rules, "the application");
+	CHECK(owner__is_script(paths[0]));
+	CHECK(owner__is_script(paths[1]));
+	CHECK(!owner__is_script("/g/gems/puma-8.0.2/lib/puma"));
+	CHECK(!owner__is_script("/g/gems/puma-8.0.2/lib/bin/puma"));
+	CHECK(!owner__is_script("/g/gems/puma-8.0.2/bin"));
+	CHECK(!owner__is_script("/g/gems/puma-8.0.2/bin/"));
+	CHECK(!owner__is_script("/usr/bin/puma"));
+	CHECK(!owner__is_script("bin"));
+	CHECK(!owner__is_script(""));
+}
+
 /* A path can be as long as it likes, and made of what confuses. */
 TEST(owner_of_hostile_paths)
 {
 	static const char *const pieces[] = {
-		"/", "gems", "bundler", "lib", "ruby", "3.4.0", "-", ".", "1", "(eval at ", ":1)", "<internal:", "a-1.0", "deadbeef",
+		"/", "gems", "bundler", "lib", "ruby", "bin", "exe", "3.4.0", "-", ".", "1", "(eval at ", ":1)", "<internal:", "a-1.0", "deadbeef",
 	};
 	static char path[9000];
 	struct owner o;
@@ -147,12 +175,13 @@ TEST(owner_of_hostile_paths)
 		size_t length = 0, count = test__random() % 40;
 
 		for (size_t n = 0; n < count; n++)
-			length += (size_t)snprintf(path + length, sizeof(path) - length, "%s", pieces[test__random() % 14]);
+			length += (size_t)snprintf(path + length, sizeof(path) - length, "%s", pieces[test__random() % 16]);
 		path[length] = '\0';
 		owner__find(path, NULL, &o);
 		CHECK(o.kind < OWNER_KINDS);
 		CHECK((o.kind == OWNER_GEM) == (o.name && o.version && o.root));
 		CHECK(!o.name || (o.name >= path && o.name + o.name_length <= path + length));
+		CHECK(!owner__is_script(path) || o.kind == OWNER_GEM);
 	}
 	memset(path, 'x', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
@@ -273,6 +302,32 @@ TEST(report_says_whose_code_it_is)
 	t = owner_total(&r, OWNER_STDLIB, "set");
 	CHECK(t != NULL);
 	CHECK_INT(t->self, 6);
+	report__free(&r);
+	tear_down();
+}
+
+/* <main> of .../bin/serve loads the script of the gem, which calls the application. */
+TEST(report_counts_the_start_of_a_gem_for_the_gem)
+{
+	const struct report_total *t;
+	uint32_t stub, script;
+	struct report r;
+
+	set_up();
+	stub = method("<main>", "/g/bin/serve", 0, 1);
+	script = method("<top (required)>", "/g/gems/serve-1.5/exe/serve", 0, 2);
+	STACK(4, foo_id, script, stub);
+	STACK(3, script, stub);
+	STACK(2, stub);
+	CHECK_INT(build_report(&r, REPORT_BY_CODE), 0);
+	t = owner_total(&r, OWNER_APP, "");
+	CHECK(t != NULL);
+	CHECK_INT(t->self, 4);
+	CHECK_INT(t->total, 4);
+	t = owner_total(&r, OWNER_GEM, "serve");
+	CHECK(t != NULL);
+	CHECK_INT(t->self, 5);
+	CHECK_INT(t->total, 9);
 	report__free(&r);
 	tear_down();
 }

@@ -262,6 +262,31 @@ TEST(summary_fits_the_terminal)
 	free(text);
 }
 
+/* The ends of names tell the threads of a pool apart. */
+TEST(summary_has_names_of_threads_whole)
+{
+	struct thread_row rows[] = {
+		thread("[thread puma srv tp 001 (20723)]", 1, STATE_IO, 3, false), thread("[thread puma srv tp reap (7)]", 2, STATE_SLEEP, 2, false),
+		thread("[native thread x]", 0, STATE_IO, 1000, false), thread("[native thread y]", 0, STATE_IO, 1000, true),
+	};
+	struct thread_rows threads = { .rows = rows, .count = 4 };
+	struct report r = { .meta.mode = &mode_wall, .threads = &threads };
+	char *text;
+
+	for (uint32_t i = 0; i < 4; i++)
+		for (int state = 0; state < STATE_MAX; state++)
+			rows[i].account.time[state] = MS;
+	for (unsigned int width = 80; width <= 120; width += 10) {
+		text = render(&r, width);
+		CHECK(strstr(text, "  puma srv tp 001 (20723)\n") && strstr(text, "  puma srv tp reap (7)\n") && strstr(text, "  2 native, 1 ended\n"));
+		CHECK(widest(text) <= width);
+		free(text);
+	}
+	text = render(&r, 0);
+	CHECK(strstr(text, "  [thread puma srv tp 001 (20723)]\n") && strstr(text, "  2 native threads, 1 ended\n"));
+	free(text);
+}
+
 TEST(summary_bounds_threads_with_ruby_code)
 {
 	struct thread_row rows[60];

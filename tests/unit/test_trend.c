@@ -91,6 +91,28 @@ TEST(trend_tells_a_change_from_noise)
 	trend__free(&t);
 }
 
+TEST(trend_shows_a_recording_without_the_mode)
+{
+	const struct trend_row row = { .name = "y.extprof", .begin = 2000000000, .end = 3000000000 };
+	struct trend t = { .method = "Foo#a" };
+	char *text = NULL;
+	size_t size;
+	FILE *f;
+
+	add(&t, NULL, first);
+	CHECK_INT(trend__add_without(&t, &row), 0);
+	add(&t, first, other);
+	CHECK(t.rows[1].without && !t.rows[1].compared && t.rows[2].compared && !t.rows[2].without);
+	f = open_memstream(&text, &size);
+	CHECK(!trend__write_text(&t, f) && !trend__write_table(&t, f) && !trend__write_json(&t, f));
+	fclose(f);
+	CHECK(strstr(text, " -  without this mode\n"));
+	CHECK(strstr(text, "2000000000\t3000000000\t\t\t\t\t\t\ty.extprof\t"));
+	CHECK(strstr(text, "\"recording\":\"y.extprof\",\"begin_ns\":2000000000,\"end_ns\":3000000000,\"all\":null,\"of_it\":null,\"share\":null"));
+	free(text);
+	trend__free(&t);
+}
+
 TEST(trend_is_written_for_people_and_programs)
 {
 	char *text = NULL;

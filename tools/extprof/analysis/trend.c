@@ -39,6 +39,15 @@ static int add_up(const struct trend *t, const struct report *r, struct share *s
 	return err;
 }
 
+int trend__add_without(struct trend *t, const struct trend_row *row)
+{
+	if (array__reserve(&t->rows, t->count, 1, &t->room, ROWS_MAX, sizeof(*t->rows)))
+		return -ENOMEM;
+	t->rows[t->count] = *row;
+	t->rows[t->count++].without = true;
+	return 0;
+}
+
 int trend__add(struct trend *t, const struct trend_row *row, const struct report reports[2], bool first)
 {
 	struct share of[2] = { 0 };

@@ -14,6 +14,7 @@ struct trend_row {
 	const char *name;	/* of the recording; clean, the caller's */
 	uint64_t begin, end;	/* of the recording, ns since 1970 */
 	uint64_t all, part;	/* in the unit of the metric */
+	bool without;		/* the mode was not recorded: the rest is zeros */
 	struct report_version version;
 	/* Against the row before that has something. */
 	double change, noise;	/* of the share, 0 to 1; noise as in diff.h */
@@ -37,6 +38,8 @@ struct trend {
  * before, or it has nothing.  What calls itself counts once.  0 or -ENOMEM.
  */
 int trend__add(struct trend *t, const struct trend_row *row, const struct report reports[2], bool first);
+/* Add one that has not this mode.  0 or -ENOMEM. */
+int trend__add_without(struct trend *t, const struct trend_row *row);
 void trend__free(struct trend *t);
 
 /* Each: 0 or -errno, of the stream or -ENOMEM. */

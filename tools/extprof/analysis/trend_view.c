@@ -71,6 +71,10 @@ static void add_row(const struct trend *t, const struct trend_row *r, size_t ver
 
 	add_time(r->begin, out);
 	text__addf(out, " %9.1f s", r->end > r->begin ? (double)(r->end - r->begin) / 1e9 : 0);
+	if (r->without) {
+		text__addf(out, " %12s %12s %9s  without this mode\n", "-", "-", "-");
+		return;
+	}
 	add_amount(t, r->all, 12, out);
 	add_amount(t, r->part, 12, out);
 	if (r->all)
@@ -121,7 +125,11 @@ int trend__write_table(const struct trend *t, FILE *to)
 	for (uint32_t i = 0; i < t->count; i++) {
 		const struct trend_row *r = &t->rows[i];
 
-		text__addf(&out, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%.6f\t", r->begin, r->end, r->all, r->part, share_of(r));
+		text__addf(&out, "%" PRIu64 "\t%" PRIu64 "\t", r->begin, r->end);
+		if (r->without)
+			text__adds(&out, "\t\t\t");
+		else
+			text__addf(&out, "%" PRIu64 "\t%" PRIu64 "\t%.6f\t", r->all, r->part, share_of(r));
 		if (r->compared)
 			text__addf(&out, "%.6f\t%.6f\t%d", r->change, r->noise, r->decided);
 		else
@@ -156,8 +164,8 @@ int trend__write_json(const struct trend *t, FILE *to)
 		json__add(&j, "recording", json_string(r->name));
 		json__add(&j, "begin_ns", integer(r->begin));
 		json__add(&j, "end_ns", integer(r->end));
-		json__add(&j, "all", integer(r->all));
-		json__add(&j, "of_it", integer(r->part));
+		json__add(&j, "all", r->without ? json_null() : integer(r->all));
+		json__add(&j, "of_it", r->without ? json_null() : integer(r->part));
 		json__add(&j, "share", r->all ? json_real(share_of(r)) : json_null());
 		json__add(&j, "change", r->compared ? json_real(r->change) : json_null());
 		json__add(&j, "noise", r->compared ? json_real(r->noise) : json_null());

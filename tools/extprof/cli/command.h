@@ -19,7 +19,7 @@ struct command {
 };
 
 extern const struct command command_record, command_dump, command_stat, command_top, command_doctor, command_report, command_sql,
-	command_verify, command_redact, command_diff, command_annotate, command_mcp, command_daemon,
+	command_verify, command_redact, command_diff, command_annotate, command_heatmap, command_mcp, command_daemon,
 	command_push, command_serve;
 /* All, ends with NULL.  The first one is meant when options come first. */
 extern const struct command *const commands[];

@@ -22,7 +22,17 @@ static bool same_stack(const struct extprof_dump_fiber *a, const struct extprof_
 /* Has it something of its own to show? */
 static bool is_alone(const struct extprof_dump_fiber *f)
 {
-	return f->torn || f->resumed_by || f->resumes || f->label_count || f->labels_lost || f->trace_id || f->trace_lost;
+	return f->torn || f->resumed_by || f->resumes || f->trace_id || f->trace_lost;
+}
+
+static bool same_labels(const struct extprof_dump_fiber *a, const struct extprof_dump_fiber *b)
+{
+	if (a->label_count != b->label_count || !same_text(a->labels_lost, b->labels_lost))
+		return false;
+	for (size_t i = 0; i < a->label_count; i++)
+		if (strcmp(a->labels[i]->key, b->labels[i]->key) || strcmp(a->labels[i]->value, b->labels[i]->value))
+			return false;
+	return true;
 }
 
 static bool same_fiber(const struct extprof_dump_fiber *a, const struct extprof_dump_fiber *b, bool again)
@@ -30,7 +40,7 @@ static bool same_fiber(const struct extprof_dump_fiber *a, const struct extprof_
 	return a->root == b->root && a->current == b->current && a->created == b->created &&
 	       a->nonblocking == b->nonblocking && same_text(a->lost, b->lost) &&
 	       same_text(a->native_lost, b->native_lost) && (!again || a->moved == b->moved) &&
-	       same_stack(a, b);
+	       same_stack(a, b) && same_labels(a, b);
 }
 
 static bool is_alone_thread(const struct extprof_dump_thread *t)
@@ -60,6 +70,9 @@ static uint64_t hash_of_fiber(const struct extprof_dump_fiber *f)
 
 	for (size_t i = 0; i < f->stack->count; i++)
 		hash = mix(hash, (uintptr_t)f->stack->frames[i]);
+	for (size_t i = 0; i < f->label_count; i++)
+		for (const char *c = f->labels[i]->value; *c; c++)
+			hash = mix(hash, (unsigned char)*c);
 	return hash;
 }
 

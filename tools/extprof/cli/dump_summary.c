@@ -43,6 +43,8 @@ static int kind_of(const struct extprof_dump_thread *t)
 	case EXTPROF_THREAD_READY:
 		return GVL;
 	default:
+		if (dump__is_event_loop(t))
+			return IO;
 		if (t->wait > 0 && (size_t)t->wait < sizeof(by_wait) / sizeof(by_wait[0]))
 			return by_wait[t->wait];
 		return t->state == EXTPROF_THREAD_SLEEPING ? SLEEP : BLOCKED;

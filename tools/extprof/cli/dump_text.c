@@ -50,6 +50,12 @@ const char *dump__state(const struct extprof_dump_thread *t)
 	}
 }
 
+bool dump__is_event_loop(const struct extprof_dump_thread *t)
+{
+	return t->state == EXTPROF_THREAD_BLOCKED && t->wait == EXTPROF_WAIT_NOGVL && !on_cpu(t) && t->call_name &&
+	       !strncmp(t->call_name, "epoll_", 6);
+}
+
 void dump__write_name(const struct extprof_dump_thread *t, FILE *to)
 {
 	if (t->name[0])
@@ -125,6 +131,9 @@ static void write_wait(const struct extprof_dump_result *r, const struct extprof
 	};
 
 	switch (t->wait) {
+	case EXTPROF_WAIT_NOGVL:
+		fprintf(to, ", %s", dump__is_event_loop(t) ? "waits until one of these is ready" : texts[t->wait]);
+		break;
 	case EXTPROF_WAIT_JOIN:
 		fprintf(to, ", waits for the end of ");
 		write_other(r, t->wait_thread, "", to);

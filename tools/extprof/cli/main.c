@@ -21,7 +21,7 @@ const char *argp_program_version = "extprof " EXTPROF_VERSION
 
 /* The first one is meant when none is named. */
 const struct command *const commands[] = { &command_record, &command_top, &command_dump, &command_stat,
-					   &command_doctor, &command_report, &command_diff, &command_annotate, &command_sql, &command_verify, &command_redact, &command_mcp,
+					   &command_doctor, &command_report, &command_diff, &command_annotate, &command_heatmap, &command_sql, &command_verify, &command_redact, &command_mcp,
 					   &command_daemon, &command_push, &command_serve, NULL };
 
 /* To be freed never: it is the argv[0] of the rest of the run. */

@@ -247,7 +247,7 @@ static const struct tool {
 	{ "annotate", "Source with what each line took; `what` is the end of a path, or a method", RECORDING
 	  ",\"what\":{\"type\":\"string\"},\"mode\":{\"type\":\"string\"}" STACKS, "\"recording\",\"what\"", annotate },
 	{ "sql", "Ask a recording in SQL: tables samples and requests, views top_methods, top_lines, gc_by_method, lock_waits, "
-	  "lock_holders, states_by_thread, idle_threads", COMMON ",\"statement\":{\"type\":\"string\"}", "\"recording\",\"statement\"", sql },
+	  "lock_holders, states_by_thread, idle_threads, idle_pool", COMMON ",\"statement\":{\"type\":\"string\"}", "\"recording\",\"statement\"", sql },
 };
 
 #define TOOLS (sizeof(tools) / sizeof(tools[0]))

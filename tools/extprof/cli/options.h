@@ -89,7 +89,7 @@ uint64_t options__number(const struct options *o, enum option_id id, uint64_t fa
 bool options__has(const struct options *o, enum option_id id);
 
 extern const struct command_line command_line_record, command_line_top, command_line_stat, command_line_dump,
-	command_line_diff, command_line_annotate, command_line_report, command_line_daemon, command_line_push, command_line_serve;
+	command_line_diff, command_line_annotate, command_line_report, command_line_heatmap, command_line_daemon, command_line_push, command_line_serve;
 
 /*
  * The options of a command for completions and tests, a line each with tabs between: letters, name, argument, words with

@@ -72,7 +72,7 @@ static int sql(int argc, char **argv, bool implied)
 		.doc = "Ask a recording in SQL, with a tab between columns.\v"
 		       "The table `samples` has a row for each sample; docs/recording.md lists its columns, the other tables, "
 		       "the table `requests`, and the views top_methods, top_lines, gc_by_method, lock_waits, lock_holders, "
-		       "states_by_thread and idle_threads.\n"
+		       "states_by_thread, idle_threads and idle_pool.\n"
 		       "  extprof sql a.extprof 'SELECT * FROM top_methods LIMIT 10'\n",
 	};
 	struct sql_options o = { 0 };

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* extprof report: recordings as a profile. */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/environment.h"
@@ -99,6 +102,10 @@ static int prepare(void *context, const struct options *o, const char *output)
 			     known);
 		return message__fail(&e);
 	}
+	if (!strcmp(w->format, "heatmap") && (!output || !strcmp(output, "-")) && isatty(STDOUT_FILENO)) {
+		message__set(&e, EXTPROF_USAGE, EINVAL, "a page is for a browser: say the file with --output, as a.html");
+		return message__fail(&e);
+	}
 	if (recorded__check_output(output, (const char *const *)w->files.paths, w->files.count))
 		return STATUS_USAGE;
 	set_options(w, o, output);
@@ -118,14 +125,13 @@ static int prepare(void *context, const struct options *o, const char *output)
 	return STATUS_OK;
 }
 
-static int run(int argc, char **argv, bool implied)
+static int run_line(const struct command_line *line, int argc, char **argv)
 {
 	struct writing w = { .format = NULL };
 	struct options o;
 	int status = STATUS_OK, err;
 
-	(void)implied;
-	err = options__parse(&o, &command_line_report, argc, argv, 0);
+	err = options__parse(&o, line, argc, argv, 0);
 	if (err)
 		status = err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
 	if (!status)
@@ -137,10 +143,44 @@ static int run(int argc, char **argv, bool implied)
 	return message__flush(status);
 }
 
+static int run(int argc, char **argv, bool implied)
+{
+	(void)implied;
+	return run_line(&command_line_report, argc, argv);
+}
+
+/* The page of the format of that name. */
+static int run_heatmap(int argc, char **argv, bool implied)
+{
+	static char format[] = "--format=heatmap";
+	char **arguments = calloc((size_t)argc + 2, sizeof(*arguments));
+	int status;
+
+	(void)implied;
+	if (!arguments) {
+		fprintf(stderr, "extprof: out of memory\n");
+		return STATUS_INTERNAL;
+	}
+	arguments[0] = argv[0];
+	arguments[1] = format;
+	memcpy(arguments + 2, argv + 1, (size_t)argc * sizeof(*argv));
+	status = run_line(&command_line_heatmap, argc + 1, arguments);
+	free(arguments);
+	return status;
+}
+
 const struct command command_report = {
 	.name = "report",
 	.summary = "show a recording, or write a profile of it",
 	.line = &command_line_report,
 	.run = run,
+	.power = POWER_FILES,
+};
+
+const struct command command_heatmap = {
+	.name = "heatmap",
+	.summary = "write a page that shows when it was: a heat map",
+	.line = &command_line_heatmap,
+	.run = run_heatmap,
 	.power = POWER_FILES,
 };

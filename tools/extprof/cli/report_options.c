@@ -14,6 +14,23 @@ static error_t finish(struct options *o, struct argp_state *state)
 	return options__need_files(o, state);
 }
 
+const struct command_line command_line_heatmap = {
+	.command = OPTION_OF_REPORT,
+	.about = "Write when it was as one HTML page: a heat map, and the flame graph of the time that is selected in it.",
+	.verb = "report",
+	.arguments = "[RECORDING|FOLDER...]",
+	.examples =
+		"  extprof heatmap a.extprof -o a.html\n"
+		"  extprof heatmap a.extprof -m wall --since 10 --until 20 -o waits.html\n",
+	.notes = "The same as extprof report --format=heatmap, with all its options.  Without --output the page goes to standard output, which "
+		 "cannot be a terminal then.\n"
+		 "\n"
+		 "Exit status: that of extprof report.  See extprof(1).",
+	.files_least = 0,
+	.files_most = OPTIONS_FILES,
+	.finish = finish,
+};
+
 const struct command_line command_line_report = {
 	.command = OPTION_OF_REPORT,
 	.about = "Show recordings as the live profile was shown, or write a profile of them.",

@@ -197,6 +197,54 @@ static void find_directories(struct slice p, struct owner *o, size_t *root)
 	o->root_length = *root = start;
 }
 
+static struct slice base_of(struct slice p)
+{
+	const char *slash = memrchr(p.at, '/', p.length);
+
+	return slash ? (struct slice){ slash + 1, p.length - (size_t)(slash + 1 - p.at) } : p;
+}
+
+/* Is the file in a directory of that name? */
+static bool is_in(struct slice p, const char *name)
+{
+	struct slice base = base_of(p);
+	size_t above = p.length - base.length;
+
+	return above > 1 && is(base_of((struct slice){ p.at, above - 1 }), name);
+}
+
+bool owner__is_script(const char *path)
+{
+	struct slice p = { path, strlen(path) }, rest;
+	struct owner o = { .kind = OWNER_NONE };
+	size_t root;
+
+	if (p.length >= JOINED_MAX || (!is_in(p, "bin") && !is_in(p, "exe")))
+		return false;
+	find_directories(p, &o, &root);
+	rest = (struct slice){ p.at + root, p.length - root };
+	return o.kind == OWNER_GEM && rest.length > 4 && !memchr(rest.at + 4, '/', rest.length - 4);
+}
+
+/* What starts the script of a gem is of that gem. */
+static bool find_script(struct slice p, const struct owner_rules *rules, struct owner *o)
+{
+	struct slice base = base_of(p);
+	size_t root;
+
+	if (!rules || !rules->script_count || !is_in(p, "bin"))
+		return false;
+	for (uint32_t i = 0; i < rules->script_count; i++) {
+		struct slice script = { rules->scripts[i], strlen(rules->scripts[i]) }, name = base_of(script);
+
+		if (name.length != base.length || memcmp(name.at, base.at, base.length))
+			continue;
+		find_directories(script, o, &root);
+		return true;
+	}
+	return false;
+}
+
 /* How long the directory is, with a slash, if the path is below it; else 0. */
 static size_t below(struct slice p, const char *dir)
 {
@@ -242,6 +290,8 @@ void owner__find(const char *path, const struct owner_rules *rules, struct owner
 		return;
 	}
 	find_directories(p, o, &root);
+	if (!o->kind && find_script(p, rules, o))
+		return;
 	if (is_of_app(p, rules ? rules : &none, root))
 		*o = (struct owner){ .kind = OWNER_APP };
 	else if (!o->kind)

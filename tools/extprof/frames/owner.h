@@ -8,6 +8,7 @@
  *   <anywhere>/lib/ruby/3.4.0/..., .../site_ruby/... the standard library
  *   <internal:...>                                 Ruby itself
  *   (eval at FILE:LINE)                            as FILE
+ *   <anywhere>/bin/NAME                            the gem that has bin/NAME or exe/NAME, if that is in the profile too
  *   all else                                       the application, if its directories were not named
  */
 #ifndef EXTPROF_OWNER_H
@@ -37,9 +38,12 @@ struct owner_rules {
 	bool only_apps;			/* nothing else is the application's */
 	const char *const *cwds;	/* where relative paths begin */
 	uint32_t cwd_count;
+	/* bin/NAME and exe/NAME of gems: RubyGems and Bundler install a file of that name in a bin/ to start them. */
+	const char *const *scripts;
+	uint32_t script_count;
 };
 
-/* The parts are within the path. */
+/* The parts are within the path, or within that of a script. */
 struct owner {
 	uint8_t kind;			/* enum owner_kind */
 	const char *name;		/* of a gem; of the standard library the part: "net"; NULL: none */
@@ -52,6 +56,9 @@ struct owner {
 
 /* rules: NULL: none. */
 void owner__find(const char *path, const struct owner_rules *rules, struct owner *o);
+
+/* Is it bin/NAME or exe/NAME of a gem? */
+bool owner__is_script(const char *path);
 
 /* Append "gem rack 3.1.8", "net (standard library)", "the application".  version: NULL: without it. */
 void owner__add_text(uint8_t kind, const char *name, const char *version, struct text *out);

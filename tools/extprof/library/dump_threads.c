@@ -2,6 +2,7 @@
 #include "library/dump_threads.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,10 @@
 #include "remote/wait_state.h"
 #include "source/call_kinds.h"
 #include "source/syscall_set.h"
+
+/* Of the files that a queue of epoll(7) watches: so many are named, and so many lines are counted. */
+#define WATCHED_NAMED 4u
+#define WATCHED_MAX 65536u
 
 #define SAME(public, inside) _Static_assert((int)(public) == (int)(inside), #public)
 SAME(EXTPROF_THREAD_CREATED, RB_DEBUG_EXT_THREAD_CREATED);
@@ -72,27 +77,76 @@ static uint64_t serial_of(const struct map64 *map, uint64_t key, const struct sn
 	return number == MAP64_NONE ? 0 : s->threads[number].t.serial;
 }
 
+/* Append what a descriptor of the process is; false: it is not known.  *is_epoll is set if it is the queue of epoll(7). */
+static bool add_fd(pid_t pid, uint32_t fd, bool *is_epoll, struct text *out)
+{
+	static const char epoll[] = "anon_inode:[eventpoll]";
+	char path[PROC_PATH_MAX], target[4096];
+	struct wait_file socket = { 0 };
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%" PRIu32, pid, fd);
+	n = readlink(path, target, sizeof(target));
+	if (n <= 0)
+		return false;
+	if (n > 8 && !memcmp(target, "socket:[", 8))
+		open_file__look(pid, fd, true, &socket);
+	*is_epoll = n == sizeof(epoll) - 1 && !memcmp(target, epoll, sizeof(epoll) - 1);
+	if (socket.kind == FILE_SOCKET)
+		about__add_file(&socket, pid, out);
+	else
+		text__add_clean(out, target, (size_t)n, TEXT_NAME_MAX);
+	return true;
+}
+
+/* Append ": 3 files: 4 socket to 10.0.0.1:80, 5 pipe:[77] and 1 more", as the kernel says in fdinfo; nothing if it does not. */
+static void add_watched(pid_t pid, uint32_t epoll, struct text *out)
+{
+	uint32_t fds[WATCHED_NAMED], count = 0;
+	char path[PROC_PATH_MAX], line[256];
+	bool is_epoll;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%" PRIu32, pid, epoll);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	while (count < WATCHED_MAX && fgets(line, sizeof(line), f)) {
+		uint32_t fd;
+
+		if (sscanf(line, "tfd: %" SCNu32, &fd) != 1)
+			continue;
+		if (count < WATCHED_NAMED)
+			fds[count] = fd;
+		count++;
+	}
+	fclose(f);
+	text__addf(out, " of %" PRIu32 "%s file%s", count, count == WATCHED_MAX ? " or more" : "", count == 1 ? "" : "s");
+	for (uint32_t i = 0; i < count && i < WATCHED_NAMED; i++) {
+		text__addf(out, "%s%" PRIu32 " ", i ? ", " : ": ", fds[i]);
+		/* It can be closed, and open elsewhere. */
+		if (!add_fd(pid, fds[i], &is_epoll, out))
+			text__adds(out, "unknown");
+	}
+	if (count > WATCHED_NAMED)
+		text__addf(out, " and %" PRIu32 " more", count - WATCHED_NAMED);
+}
+
 /* Describe the file of a descriptor of the process.  0 with *file, NULL if the file is not known; or -ENOMEM. */
 static int describe_fd(struct dump_threads *d, pid_t pid, int32_t fd, const char **file)
 {
-	char path[PROC_PATH_MAX], target[4096];
-	struct wait_file socket = { 0 };
 	struct text text = { 0 };
-	ssize_t n;
+	bool is_epoll = false;
 
 	*file = NULL;
 	if (!pid || fd < 0)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
-	n = readlink(path, target, sizeof(target));
-	if (n <= 0)
+	if (!add_fd(pid, (uint32_t)fd, &is_epoll, &text)) {
+		text__free(&text);
 		return 0;
-	if (n > 8 && !memcmp(target, "socket:[", 8))
-		open_file__look(pid, (uint32_t)fd, true, &socket);
-	if (socket.kind == FILE_SOCKET)
-		about__add_file(&socket, pid, &text);
-	else
-		text__add_clean(&text, target, (size_t)n, TEXT_NAME_MAX);
+	}
+	if (is_epoll)
+		add_watched(pid, (uint32_t)fd, &text);
 	*file = dump_parts__text(d->parts, &text);
 	return *file ? 0 : -ENOMEM;
 }

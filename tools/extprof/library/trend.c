@@ -58,6 +58,28 @@ static int put_in_order(struct extprof_recorded *recorded, struct moment_of **li
 	return err;
 }
 
+/* Which of them have the mode that was asked for?  If none has it, that is an error of what follows. */
+static int find_without(struct moment_of *list, uint32_t count, const char *mode, struct extprof_error *error)
+{
+	uint32_t without = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		bool sleeps = !recording_reader__awake(list[i].reader);
+		struct diag d = { 0 };
+		int err = recording_reader__wake(list[i].reader, &d);
+
+		if (err)
+			return error__from(error, err, &d);
+		list[i].row.without = !recording_reader__has_mode(list[i].reader, mode);
+		without += list[i].row.without;
+		if (sleeps)
+			recording_reader__sleep(list[i].reader);
+	}
+	for (uint32_t i = 0; i < count && without == count; i++)
+		list[i].row.without = false;
+	return 0;
+}
+
 /* Each beside the one before that has something. */
 static int add_all(struct trend *t, const struct moment_of *list, uint32_t count, const struct recording_filter *filter,
 		   const char *metric, struct extprof_error *error)
@@ -71,8 +93,14 @@ static int add_all(struct trend *t, const struct moment_of *list, uint32_t count
 		const struct recording_side sides[2] = { { &readers[0], 1 }, { &readers[1], 1 } };
 		struct report reports[2];
 		struct diag d = { 0 };
-		int err = recording_profile__compare(sides, filter, &request, reports, &d);
+		int err;
 
+		if (list[i].row.without) {
+			if (trend__add_without(t, &list[i].row))
+				return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory for the trend");
+			continue;
+		}
+		err = recording_profile__compare(sides, filter, &request, reports, &d);
 		if (err)
 			return error__from(error, err, &d);
 		err = trend__add(t, &list[i].row, reports, !before);
@@ -134,6 +162,8 @@ int extprof_recorded_trend(struct extprof_recorded *recorded, const char *method
 	t.width = o.width;
 	t.color = o.color;
 	err = put_in_order(recorded, &list, &count, error);
+	if (!err && o.modes && !strchr(o.modes, ','))
+		err = find_without(list, count, o.modes, error);
 	for (uint32_t i = 0; !err && i < count; i++)
 		clip(&list[i].row, o.since_at, o.until_at);
 	if (!err)

@@ -16,12 +16,16 @@
 
 #define COLUMN 11u
 #define NAME_LEAST 20u
+/* Names are whole before states get columns of their own: up to that part of the width, and what five numbers leave of 80. */
+#define NAME_PART 4u
+#define NAME_WHOLE 23u
 
 struct table {
 	struct text *out;
 	bool shown[STATE_MAX];	/* the states that any thread was in, and that have a column */
 	bool other[STATE_MAX];	/* those that have one together, for want of room */
 	bool has_other;
+	unsigned int width;	/* of the terminal; 0: none */
 	size_t name_width;	/* 0: as long as it is */
 	uint64_t idle;		/* what all threads rested, ns */
 };
@@ -74,6 +78,32 @@ static void add_time(struct text *out, uint64_t ns)
 	text__free(&text);
 }
 
+/* The column is that of threads: "[thread worker (42)]" says it again.  The length is that in bytes. */
+static const char *short_name(const struct table *t, const char *name, size_t *length)
+{
+	static const char prefix[] = "[thread ";
+	const size_t skip = sizeof(prefix) - 1;
+
+	*length = strlen(name);
+	if (!t->width || strncmp(name, prefix, skip) || *length <= skip + 1 || name[*length - 1] != ']')
+		return name;
+	*length -= skip + 1;
+	return name + skip;
+}
+
+static void add_name(struct table *t, const char *name, const char *note)
+{
+	struct text text = { 0 };
+	size_t length;
+
+	name = short_name(t, name, &length);
+	text__add(&text, name, length);
+	columns__add_ends(t->out, text__string(&text), t->name_width ? t->name_width - strlen(note) : columns__of(text__string(&text)), false);
+	t->out->failed |= text.failed;
+	text__free(&text);
+	text__addf(t->out, "%s\n", note);
+}
+
 static void add_row(struct table *t, const struct thread_account *a, uint64_t idle, const char *name, const char *note)
 {
 	uint64_t other = 0;
@@ -90,8 +120,7 @@ static void add_row(struct table *t, const struct thread_account *a, uint64_t id
 	if (t->has_other)
 		add_time(t->out, other);
 	text__adds(t->out, "  ");
-	columns__add_ends(t->out, name, t->name_width ? t->name_width - strlen(note) : columns__of(name), false);
-	text__addf(t->out, "%s\n", note);
+	add_name(t, name, note);
 }
 
 /* What all threads waited in that state, without what they rested. */
@@ -105,11 +134,22 @@ static uint64_t worked(const struct report *r, const struct thread_account *sum,
 /* On a narrow terminal the states with least time are one column, but for what runs.  Rests have a column of their own. */
 static void fit(struct table *t, const struct report *r, const struct thread_account *sum, unsigned int width)
 {
-	size_t columns = 1 + (t->idle > 0), most;
+	size_t columns = 1 + (t->idle > 0), names = NAME_LEAST, whole, most;
 
+	t->width = width;
 	if (!width)
 		return;
-	most = width > NAME_LEAST + 2 ? (width - NAME_LEAST - 2) / COLUMN : 0;
+	for (uint32_t i = 0; i < r->threads->count; i++) {
+		const struct thread_row *row = &r->threads->rows[i];
+		size_t length = 0;
+
+		if (row->account.thread && row->name)
+			short_name(t, row->name, &length);
+		names = length > names ? length : names;
+	}
+	whole = width / NAME_PART > NAME_WHOLE ? width / NAME_PART : NAME_WHOLE;
+	names = names > whole ? whole : names;
+	most = width > names + 2 ? (width - names - 2) / COLUMN : 0;
 	for (int i = 0; i < STATE_MAX; i++)
 		columns += t->shown[i];
 	while (columns > most) {
@@ -161,7 +201,7 @@ static void add_native(struct table *t, const struct ranked *order, uint32_t cou
 		idle += order[i].idle;
 		ended += order[i].row->ended;
 	}
-	snprintf(name, sizeof(name), "%" PRIu32 " native threads", count);
+	snprintf(name, sizeof(name), "%" PRIu32 " native%s", count, t->width ? "" : " threads");
 	if (ended)
 		snprintf(name + strlen(name), sizeof(name) - strlen(name), ", %" PRIu32 " ended", ended);
 	if (count)

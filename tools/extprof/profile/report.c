@@ -200,7 +200,7 @@ static int transform(struct report_builder *b)
 	if (!b->view.transform || !transform__changes(b->view.transform))
 		return 0;
 	before = sum_of(b);
-	err = transform__apply(b->view.transform, b->tree, b->frames, b->view.rules, &b->transformed);
+	err = transform__apply(b->view.transform, b->tree, b->frames, &b->rules, &b->transformed);
 	if (err)
 		return err;
 	b->tree = &b->transformed.tree;
@@ -421,6 +421,7 @@ int report__build(struct report *r, const struct tree *tree, const struct frame_
 	r->meta.stacks = tree->samples;
 	r->meta.merged = tree->merged;
 	r->all_states = !tree->merged && !(b.view.transform && (b.view.transform->count || b.view.transform->methods));
+	report__find_scripts(&b);
 	if ((err = find_left_out(&b)) || (err = report__find_idle(&b)) || (b.leaves_empty && (err = find_left_out_again(&b))) ||
 	    (err = transform(&b)) || (err = find_used(&b)) || (err = choose_groups(&b, show)) ||
 	    (err = make_labels(&b)) || (err = report__find_owners(&b)) || (err = merge_tree(&b)) ||

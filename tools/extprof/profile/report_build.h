@@ -8,6 +8,9 @@
 #include "profile/transform.h"
 #include "profile/tree.h"
 
+/* A program starts few scripts of gems: those beyond are not known as such. */
+#define REPORT_SCRIPTS_MAX 64u
+
 struct report_builder {
 	struct report *r;
 	const struct tree *tree;
@@ -34,6 +37,8 @@ struct report_builder {
 	bool *is_idle;			/* by node of the tree that the report is made of; NULL: none is */
 	uint32_t *merged;		/* by node of `tree`: number of a loose node; MAP64_NONE */
 	uint32_t *order;		/* by loose node: number of the report's node */
+	struct owner_rules rules;	/* those of the view, and the scripts */
+	const char *scripts[REPORT_SCRIPTS_MAX];
 	struct map64 owner_map;	/* by hash */
 	size_t owner_room;
 };
@@ -73,7 +78,10 @@ struct report_callers {
 /* Say of the totals with most in the application what they call: before their list is put in order. */
 int report__find_callees(const struct report_builder *b, const struct report_callers *c, struct report_totals *to);
 
-/* Before all others: idle threads are listed, and are not in the tree any more if that was not asked for. */
+/* Before all others: the rules by which code is the application's know the scripts of gems that are in the profile. */
+void report__find_scripts(struct report_builder *b);
+
+/* Then: idle threads are listed, and are not in the tree any more if that was not asked for. */
 int report__find_idle(struct report_builder *b);
 
 /* In this order.  0 or -ENOMEM. */

@@ -64,10 +64,31 @@ static uint32_t number_of(struct report_builder *b, const struct owner *o)
 	return r->owner_count++;
 }
 
+static bool has_script(const struct report_builder *b, const char *path)
+{
+	for (uint32_t i = 0; i < b->rules.script_count; i++)
+		if (!strcmp(b->scripts[i], path))
+			return true;
+	return false;
+}
+
+void report__find_scripts(struct report_builder *b)
+{
+	if (b->view.rules)
+		b->rules = *b->view.rules;
+	b->rules.scripts = b->scripts;
+	b->rules.script_count = 0;
+	for (uint32_t i = 0; i < b->frames->count && b->rules.script_count < REPORT_SCRIPTS_MAX; i++) {
+		const struct frame *f = &b->frames->list[i];
+
+		if (f->kind == FRAME_RUBY && owner__is_script(f->path) && !has_script(b, f->path))
+			b->scripts[b->rules.script_count++] = f->path;
+	}
+}
+
 int report__find_owners(struct report_builder *b)
 {
-	static const struct owner_rules none = { 0 };
-	const struct owner_rules *rules = b->view.rules ? b->view.rules : &none;
+	const struct owner_rules *rules = &b->rules;
 	struct owner o = { .kind = OWNER_NONE };
 
 	if (keep_rules(b->r, rules) || number_of(b, &o) == MAP64_NONE)

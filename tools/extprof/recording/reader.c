@@ -263,6 +263,16 @@ bool recording_reader__has_traces(const struct recording_reader *r)
 	return yes;
 }
 
+bool recording_reader__has_mode(const struct recording_reader *r, const char *mode)
+{
+	sqlite3_stmt *s = NULL;
+	bool has = sqlite3_prepare_v2(r->db, "SELECT 1 FROM modes WHERE name=?", -1, &s, NULL) == SQLITE_OK &&
+		   sqlite3_bind_text(s, 1, mode, -1, SQLITE_STATIC) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW;
+
+	sqlite3_finalize(s);
+	return has;
+}
+
 int recording_reader__version(const struct recording_reader *r)
 {
 	return r->version;

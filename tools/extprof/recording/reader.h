@@ -48,6 +48,9 @@ int recording_reader__version(const struct recording_reader *r);
 /* Has a sample the trace of a record?  It has to be awake. */
 bool recording_reader__has_traces(const struct recording_reader *r);
 
+/* Was that mode recorded?  It has to be awake. */
+bool recording_reader__has_mode(const struct recording_reader *r, const char *mode);
+
 /* Read only.  It belongs to the reader. */
 sqlite3 *recording_reader__database(struct recording_reader *r);
 

@@ -572,6 +572,13 @@ const char *const samples_views[][2] = {
 	{ "idle_threads",
 	  "SELECT pid, tid, thread_name, sum(value) AS ns, sum(CASE WHEN state IN ('running', 'runnable', 'gvl') THEN value "
 	  "ELSE 0 END) AS busy_ns FROM samples WHERE mode = 'wall' GROUP BY 1, 2, 3 HAVING busy_ns * 20 < ns ORDER BY ns DESC" },
+	/* Ruby threads of a process whose names differ in a number at the end only. */
+	{ "idle_pool",
+	  "WITH t AS (SELECT pid, tid, rtrim(rtrim(thread_name, '0123456789'), ' #-_/') AS pool, sum(value) AS ns, sum(CASE WHEN state IN "
+	  "('running', 'runnable', 'gvl') THEN value ELSE 0 END) AS busy FROM samples WHERE mode = 'wall' AND thread IN (SELECT t.id FROM "
+	  "threads t JOIN frames f ON f.id = t.frame WHERE f.role = 0) GROUP BY 1, 2, 3) "
+	  "SELECT pid, pool, count(*) AS threads, count(*) FILTER (WHERE busy * 20 < ns) AS idle, sum(ns) AS ns, sum(busy) AS busy_ns "
+	  "FROM t GROUP BY 1, 2 HAVING threads > 1 ORDER BY idle DESC, ns DESC" },
 	/* As extprof report --requests-by has it: whole requests, and the place of a percentile rounded up. */
 	{ "requests_by_labels",
 	  "WITH placed AS (SELECT *, row_number() OVER (PARTITION BY request ORDER BY duration_ns) AS place, count(*) OVER (PARTITION "

@@ -60,7 +60,7 @@ _extprof()
 	takes[--help]= takes[-h]=
 
 	# Where the program begins: after --, or at the first word that is neither an option nor its argument.
-	[[ $command != @(diff|annotate|report|daemon|push|serve) ]] || files=1
+	[[ $command != @(diff|annotate|report|heatmap|daemon|push|serve) ]] || files=1
 	for (( ; !files && i < COMP_CWORD; i++)); do
 		option=${COMP_WORDS[i]}
 		[[ $option != -- ]] || { ((i++)); break; }

@@ -79,5 +79,5 @@ extprof help --list 2>/dev/null | while read -l -d \t command summary
     __extprof_options $command
 end
 complete -c extprof -n '__extprof_is none' -a help -d 'show the commands, or the options of one'
-complete -c extprof -n '__extprof_is diff annotate report daemon push serve sql verify redact mcp' -F
+complete -c extprof -n '__extprof_is diff annotate report heatmap daemon push serve sql verify redact mcp' -F
 complete -c extprof -n __extprof_runs -a '(complete -C (__extprof_program))'
