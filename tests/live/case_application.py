@@ -78,6 +78,12 @@ def first_screen(ctx):
     check(got == owners, "JSON has %s, not %s", got, owners)
     rows = [line.split("\t") for line in ctx.extprof("report", ctx.path("a.extprof"), "--unit", "samples", "-f", "table").ok().out.splitlines()]
     check({r[5]: (int(r[1]), int(r[3])) for r in rows if r[0] == "gem"} == owners, "the table has not %s", owners)
+    # A file is named as for --focus: by the end of its path.
+    of = {name: ctx.extprof("report", ctx.path("a.extprof"), "-f", "folded", "--filter", "file=" + name)
+          for name in ("*/app/shop.rb", "shop.rb", "app/shop.rb", "hop.rb")}
+    check(len({run.ok().out for name, run in of.items() if name != "hop.rb"}) == 1 and "Shop#count" in of["shop.rb"].out, "%s",
+          {name: run.out[:200] for name, run in of.items()})
+    check(of["hop.rb"].status == 74 and not of["hop.rb"].out, "%s", of["hop.rb"].err)
     out = ctx.extprof("report", ctx.path("a.extprof")).ok().out
     lead = out[:out.index("\nBy ")].count("\n")
     check(lead <= 40, "the leading part has %d lines", lead)

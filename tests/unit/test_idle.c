@@ -431,6 +431,9 @@ TEST(idle_native_threads)
 	add("P a;N resolver;B native thread ruby;S 3 io poll socket", 10000);
 	CHECK_IDLE(10000);
 	CHECK_STRING(found.waits[0].method, "io epoll_wait");
+	/* On a busy machine it waits for a CPU: that is no work. */
+	add("P a;N ruby;B native thread ruby;S 1 runnable", 5000);
+	CHECK_IDLE(10000);
 	add("P a;N ruby;B native thread ruby;S 3 io write", 2000);
 	CHECK_IDLE(0);
 	tear_down();

@@ -47,7 +47,7 @@ TEST(recording_filters)
 	} filters[] = {
 		{ "thread=100", "(100)]" }, { "thread=10[1-9]", "(101)]" }, { "method=Foo#foo", ";Foo#foo" },
 		{ "method=Array#*", "Array#size" }, { "process=77", "[process 77" }, { "process=pu*", "[process 77" },
-		{ "file=app.rb", "Foo" }, { "file=none.rb", "nothing" },
+		{ "file=app.rb", "Foo" }, { "file=none.rb", "nothing" }, { "file=pp.rb", "nothing" },
 		/* A group, one above it, and what is none of both. */
 		{ "cgroup=/app/web-1", "[process 77" }, { "cgroup=/app", "[process 77" }, { "cgroup=*/web-?", "[process 77" },
 		{ "cgroup=/ap", "nothing" }, { "cgroup=/", "[process 77" }, { "cgroup=/app/web-1/below", "nothing" }, { "cgroup=app/web-1", "nothing" },

@@ -19,8 +19,8 @@
 #define SLEEP_WINDOW_MIN (5 * SECOND)
 /* A thread that lived for this share of the profile counts as one that lived all the time. */
 #define LIVED 0.95
-/* A main thread rests if it was in one wait for this share of the profile; a native thread, if it was in one call for
- * this share of its life, as it also waits for a CPU. */
+/* A main thread rests if it was in one wait for this share of its life; a native thread, if it was in one call for
+ * this share of its life without what it waited for a CPU. */
 #define ALL 0.98
 #define NATIVE 0.9
 /* Nodes that are compared to find what else a thread does. */
@@ -188,8 +188,9 @@ static uint64_t sum_of_wait(struct search *c, uint32_t node)
 
 static bool is_main_rest(struct search *c, uint32_t node)
 {
-	return !c->stack.foreign && c->window >= WINDOW_MIN &&
-	       (double)sum_of_wait(c, node) >= ALL * (double)c->window && has_others(c);
+	/* Processes are found one after the other: it need not be there from the first moment on. */
+	return !c->stack.foreign && lived_as_long(c, WINDOW_MIN) &&
+	       (double)sum_of_wait(c, node) >= ALL * (double)life(c) && has_others(c);
 }
 
 static bool is_rest(struct search *c, uint32_t node, enum idle_place place)
@@ -214,11 +215,27 @@ static bool is_rest(struct search *c, uint32_t node, enum idle_place place)
 	return goes_on(c);
 }
 
+/* For how long the thread of the stack waited for a CPU where it waits: on a busy machine that is much. */
+static uint64_t waited_for_cpu(struct search *c)
+{
+	uint32_t inner = c->stack.nodes[c->stack.count - 1];
+
+	for (uint32_t i = c->child[inner]; i; i = c->next[i])
+		if (frame_of(c, i)->kind == FRAME_STATE && frame_of(c, i)->state == STATE_RUNNABLE)
+			return sum_of_wait(c, i);
+	return 0;
+}
+
 /* A thread without Ruby code that waits for several things at once, and does nothing else: the VM's own. */
 static bool is_native_rest(struct search *c, uint32_t node)
 {
-	return c->stack.count == 1 && !strcmp(frame_of(c, node)->name, "io epoll_wait") &&
-	       (double)sum_of_wait(c, node) >= NATIVE * (double)life(c);
+	uint64_t all, waited;
+
+	if (c->stack.count != 1 || strcmp(frame_of(c, node)->name, "io epoll_wait"))
+		return false;
+	waited = waited_for_cpu(c);
+	all = life(c);
+	return (double)sum_of_wait(c, node) >= NATIVE * (double)(all > waited ? all - waited : 0);
 }
 
 /* The method in which it rests; NULL: it does not. */

@@ -39,8 +39,7 @@ struct transformation {
 
 /* -- frames -------------------------------------------------------------------------------------- */
 
-/* The end of a path, or a directory above it. */
-static bool matches_file(const char *pattern, const char *path)
+bool transform__is_file(const char *pattern, const char *path)
 {
 	const char *part = path;
 
@@ -76,7 +75,7 @@ static bool matches(const struct transform_rule *r, const struct frame *f, const
 	/* Some gems come with Ruby: they are parts of its standard library. */
 	case TRANSFORM_GEM: return (o->kind == OWNER_GEM || o->kind == OWNER_STDLIB) && o->name && matches_text(r->pattern, o->name, o->name_length);
 	case TRANSFORM_METHOD: return transform__is_method(r->pattern, f);
-	default: return *f->path && matches_file(r->pattern, f->path);
+	default: return *f->path && transform__is_file(r->pattern, f->path);
 	}
 }
 

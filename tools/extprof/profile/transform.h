@@ -29,6 +29,8 @@ enum transform_what {
 	TRANSFORM_FILE
 };
 
+/* Is the pattern the end of the path, or a directory above it: "post.rb", "app/models"? */
+bool transform__is_file(const char *pattern, const char *path);
 /* Does the frame have that name?  pattern: as for fnmatch(3), or the name itself, which can have brackets: "Hash#[]". */
 bool transform__is_method(const char *pattern, const struct frame *f);
 

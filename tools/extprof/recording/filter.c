@@ -12,6 +12,7 @@
 #include "base/attributes.h"
 #include "frames/owner.h"
 #include "profile/groups.h"
+#include "profile/transform.h"
 #include "recording/schema.h"
 
 /* Does a row of a table match a condition?  It is asked once for each row. */
@@ -158,7 +159,7 @@ static bool matches_frame(const struct recording_condition *c, const struct fram
 {
 	switch (c->key) {
 	case KEY_METHOD: return frame_kind__is_code(f->kind) && matches_text(c, f->name);
-	case KEY_FILE: return *f->path && matches_text(c, f->path);
+	case KEY_FILE: return *f->path && (matches_text(c, f->path) || transform__is_file(c->pattern, f->path));
 	case KEY_GEM: return *f->path && matches_gem(c, f->path);
 	case KEY_TRACE:
 	case KEY_SPAN:
