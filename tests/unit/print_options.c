@@ -20,7 +20,7 @@ static const struct {
 } lines[] = {
 	{ "record", &command_line_record }, { "top", &command_line_top }, { "dump", &command_line_dump },
 	{ "stat", &command_line_stat }, { "diff", &command_line_diff },
-	{ "annotate", &command_line_annotate }, { "report", &command_line_report }, { "daemon", &command_line_daemon }, { "push", &command_line_push }, { "serve", &command_line_serve }, { "doctor", NULL },
+	{ "annotate", &command_line_annotate }, { "report", &command_line_report }, { "daemon", &command_line_daemon }, { "push", &command_line_push }, { "serve", &command_line_serve }, { "heatmap", &command_line_heatmap }, { "doctor", NULL },
 	{ "sql", NULL }, { "verify", NULL }, { "redact", NULL }, { "mcp", NULL },
 };
 

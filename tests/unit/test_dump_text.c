@@ -141,6 +141,7 @@ TEST(dump_text_says_what_an_event_loop_waits_for)
 	}
 	threads[1].call_name = "epoll_wait";
 	threads[1].call_file = "anon_inode:[eventpoll] of 1 file: 6 pipe:[5]";
+	threads[2].call = 202;
 	threads[2].call_name = "futex";
 	CHECK(strstr(write_text(false), "3 threads: 1 runs, 1 waits for I/O, 1 is in C code without GVL\n"));
 	CHECK(strstr(text, "blocked in epoll_wait(7 anon_inode:[eventpoll] of 1 file: 6 pipe:[5]) for 2.00 s, waits until one of these is ready\n"));
