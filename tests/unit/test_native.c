@@ -116,6 +116,42 @@ TEST(unwind_rows_of_odd_functions)
 	free(rows);
 }
 
+/* A thread in a system call is behind the instruction: glibc's functions that make a thread and that end a signal handler. */
+__asm__(".text\n"
+	".globl calls_1\ncalls_1:\n.cfi_startproc\nmov %rcx, %r8\nmov $435, %eax\n.cfi_endproc\nsyscall\n.globl calls_1_behind\ncalls_1_behind:\n"
+	"test %rax, %rax\nret\n"
+	".globl calls_2\ncalls_2:\n.cfi_startproc\nmov %rcx, %r8\nmov $56, %eax\n.cfi_endproc\nsyscall\n.globl calls_2_behind\ncalls_2_behind:\n"
+	"test %rax, %rax\nret\n"
+	".globl calls_3\ncalls_3:\n.cfi_startproc\n.cfi_signal_frame\nmov $15, %rax\nsyscall\n.cfi_endproc\nnop\nnop\n"
+	/* There is no room before the next function. */
+	".globl calls_4\ncalls_4:\n.cfi_startproc\nmov %rcx, %r8\nmov $435, %eax\n.cfi_endproc\n"
+	".globl calls_5\ncalls_5:\n.cfi_startproc\nsyscall\n.cfi_def_cfa_offset 24\nret\n.cfi_endproc\n");
+extern const char calls_1[], calls_1_behind[], calls_2[], calls_2_behind[], calls_3[], calls_4[], calls_5[];
+
+TEST(unwind_rows_of_system_calls)
+{
+	struct unwind_row *rows = malloc(ROWS_MAX * sizeof(*rows));
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	uint64_t start = (uintptr_t)&__executable_start, function;
+	struct native_file f = { .fd = -1 };
+	struct stat st;
+
+	CHECK(!fstat(fd, &st));
+	CHECK_INT(read_all(fd, (uint64_t)st.st_size, rows, ROWS_MAX, &f.rows, &f.base), 0);
+	CHECK_INT(native_file__rule(&f, rows, (uintptr_t)calls_1_behind - start, &function), UNWIND_SP);
+	CHECK(function == (uintptr_t)calls_1 - start);
+	CHECK_INT(native_file__rule(&f, rows, (uintptr_t)calls_1_behind - start + 1, &function), UNWIND_NONE);
+	CHECK_INT(native_file__rule(&f, rows, (uintptr_t)calls_2_behind - start - 3, &function), UNWIND_SP);
+	CHECK_INT(native_file__rule(&f, rows, (uintptr_t)calls_2_behind - start, &function), UNWIND_NONE);
+	CHECK_INT(native_file__rule(&f, rows, (uintptr_t)calls_3 - start + 9, &function), UNWIND_SIGNAL);
+	CHECK_INT(native_file__rule(&f, rows, (uintptr_t)calls_3 - start + 10, &function), UNWIND_NONE);
+	CHECK_INT(native_file__rule(&f, rows, (uintptr_t)calls_5 - start, &function), UNWIND_SP);
+	CHECK(function == (uintptr_t)calls_5 - start);
+	CHECK_INT(native_file__rule(&f, rows, (uintptr_t)calls_5 - start + 2, &function), UNWIND_SP);
+	close(fd);
+	free(rows);
+}
+
 /* Where a mapping is in the file: parts can share a page of it. */
 TEST(native_parts_of_files)
 {

@@ -1,5 +1,7 @@
 /* An extension whose native stacks are known at every point.  Built with -O2 -fomit-frame-pointer. */
+#include <pthread.h>
 #include <ruby.h>
+#include <ruby/thread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,6 +226,81 @@ static VALUE ext_yields(VALUE self, VALUE n)
 	return self;
 }
 
+/* -- a block in C ------------------------------------------------------------------------------------ */
+
+FUNCTION VALUE in_block(RB_BLOCK_CALL_FUNC_ARGLIST(value, n))
+{
+	burn(NUM2LONG(n));
+	AFTER();
+	return value;
+}
+
+static VALUE ext_blocks(VALUE self, VALUE n)
+{
+	rb_block_call(self, rb_intern("each"), 0, NULL, in_block, n);
+	AFTER();
+	return self;
+}
+
+/* -- without the GVL, and with it again ---------------------------------------------------------------- */
+
+FUNCTION void *again(void *n)
+{
+	rb_funcall(rb_path2class("Truth"), rb_intern("chain"), 1, LONG2NUM((long)n));
+	AFTER();
+	return NULL;
+}
+
+FUNCTION void *without(void *n)
+{
+	burn((long)n);
+	rb_thread_call_with_gvl(again, n);
+	AFTER();
+	return NULL;
+}
+
+static VALUE ext_nogvl(VALUE self, VALUE n)
+{
+	rb_nogvl(without, (void *)NUM2LONG(n), RUBY_UBF_IO, NULL, 0);
+	AFTER();
+	return self;
+}
+
+/* -- a function that a library has made of a method ------------------------------------------------------ */
+
+static VALUE ext_closure(VALUE self, VALUE address, VALUE n)
+{
+	((long (*)(long))NUM2ULL(address))(NUM2LONG(n));
+	AFTER();
+	return self;
+}
+
+/* -- a thread that is none of Ruby's ------------------------------------------------------------------------ */
+
+static void *foreign(void *n)
+{
+	burn((long)n);
+	AFTER();
+	return NULL;
+}
+
+FUNCTION void *joins(void *n)
+{
+	pthread_t thread;
+
+	if (!pthread_create(&thread, NULL, foreign, n))
+		pthread_join(thread, NULL);
+	AFTER();
+	return NULL;
+}
+
+static VALUE ext_foreign(VALUE self, VALUE n)
+{
+	rb_nogvl(joins, (void *)NUM2LONG(n), RUBY_UBF_IO, NULL, 0);
+	AFTER();
+	return self;
+}
+
 void Init_native_truth(void)
 {
 	VALUE truth = rb_define_module("Truth");
@@ -239,4 +316,8 @@ void Init_native_truth(void)
 	rb_define_singleton_method(truth, "signal", ext_signal, 1);
 	rb_define_singleton_method(truth, "resumes", ext_resumes, 2);
 	rb_define_singleton_method(truth, "yields", ext_yields, 1);
+	rb_define_singleton_method(truth, "blocks", ext_blocks, 1);
+	rb_define_singleton_method(truth, "nogvl", ext_nogvl, 1);
+	rb_define_singleton_method(truth, "closure", ext_closure, 2);
+	rb_define_singleton_method(truth, "foreign", ext_foreign, 1);
 }

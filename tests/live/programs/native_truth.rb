@@ -16,12 +16,30 @@ def there = Truth.yields(500)
 def switches = here($fiber ||= Fiber.new { there while true })
 def in_thread = Thread.new { chain }.join
 def in_ractor = Ractor.new { 10.times { Truth.chain(200) } }.take
+def Truth.each = yield(1)
+def blocks = Truth.blocks(200)
+def nogvls = Truth.nogvl(100)
+def foreigns = Truth.foreign(200)
+def closures = Truth.closure($closure.to_i, 200)
+def closure_of_chain
+  require "fiddle"
+  Object.const_set(:Closure, Class.new(Fiddle::Closure) { def call(n) = Truth.chain(n) && 1 })
+  $closure = Closure.new(Fiddle::TYPE_LONG, [Fiddle::TYPE_LONG])
+end
+ALL = %i[chain shares pings direct sorts jumps frames signals switches in_thread in_ractor blocks nogvls foreigns closures]
+def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+# Each of them for as long as the others.
+def all
+  until_ = now + 0.01
+  what = ALL.sample
+  __send__(what) while now < until_
+end
 def plain = (1..2000).sum { |i| i ^ 5 }
 
 puts "ready"
 while (line = $stdin.gets)
   what, seconds = line.split
-  until_ = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds.to_f
-  __send__(what) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < until_
+  until_ = now + seconds.to_f
+  __send__(what) while now < until_
   puts "done"
 end

@@ -7,6 +7,7 @@
 
 #include "parser/elf_arm64.h"
 #include "parser/elf_cfi.h"
+#include "parser/elf_x86.h"
 
 /* Encodings of pointers: the LSB's DW_EH_PE_. */
 #define PE_ABSOLUTE 0x00
@@ -207,8 +208,38 @@ static bool is_sigreturn(struct search *s, const struct function *fn)
 	return p && elf_arm64__is_sigreturn(p);
 }
 
-/* The rows of a function.  False: there is no room for all of them. */
-static bool put_function(struct search *s, struct function *fn)
+/* The addresses of a function and of its entry, by its number in the table; 0: there is none. */
+static uint64_t entry_of(struct search *s, uint64_t number, uint64_t *function)
+{
+	const uint8_t *p = at_address(s, &s->f->content, s->table + 8 * number, 8);
+	int32_t offset[2];
+
+	*function = 0;
+	if (!p)
+		return 0;
+	memcpy(offset, p, sizeof(offset));
+	*function = s->header + (uint64_t)(int64_t)offset[0];
+	return s->header + (uint64_t)(int64_t)offset[1];
+}
+
+/* Where the rules of a function end, the one with that number. */
+static uint64_t end_of(struct search *s, const struct function *fn, uint64_t number)
+{
+	uint64_t next = s->out->end, more = 0;
+	const uint8_t *p;
+
+	if (s->common.cfi.machine->elf != EM_X86_64 || fn->end - fn->begin > X86_SYSCALL_MAX || fn->end - fn->begin < X86_BEFORE)
+		return fn->end;
+	p = at_address(s, &s->f->content, fn->end - X86_BEFORE, X86_BEFORE + X86_BEHIND);
+	if (p)
+		more = elf_x86__more(p, p + X86_BEFORE, s->common.cfi.signal);
+	if (more && number + 1 < s->count)
+		entry_of(s, number + 1, &next);
+	return fn->end <= next && more <= next - fn->end ? fn->end + more : fn->end;
+}
+
+/* The rows of a function, up to `end`.  False: there is no room for all of them. */
+static bool put_function(struct search *s, struct function *fn, uint64_t end)
 {
 	struct cfi_run run = { .code = fn->code, .rules = s->common.cfi.rules, .pc = fn->begin };
 	struct unwind_row other = { .rule = UNWIND_OTHER }, none = { .rule = UNWIND_NONE };
@@ -230,7 +261,7 @@ static bool put_function(struct search *s, struct function *fn)
 			break;
 		pc = run.pc;
 	}
-	if (put(s, fn->end, none))
+	if (put(s, end, none))
 		return true;
 full:
 	s->out->count = before;
@@ -311,18 +342,6 @@ static int find_code(struct search *s)
 	return 0;
 }
 
-/* The address of the entry of a function, by its number in the table; 0: there is none. */
-static uint64_t entry_of(struct search *s, uint64_t number)
-{
-	const uint8_t *p = at_address(s, &s->f->content, s->table + 8 * number, 8);
-	int32_t offset;
-
-	if (!p)
-		return 0;
-	memcpy(&offset, p + 4, sizeof(offset));
-	return s->header + (uint64_t)(int64_t)offset;
-}
-
 int elf_unwind__rows(int fd, uint64_t size, uint16_t machine, struct elf_budget *budget, const struct unwind_place *from,
 		     struct unwind_rows *rows)
 {
@@ -357,7 +376,7 @@ int elf_unwind__rows(int fd, uint64_t size, uint16_t machine, struct elf_budget 
 	if (err)
 		return err;
 	for (uint64_t i = from->function; i < s.count; i++) {
-		uint64_t entry = entry_of(&s, i);
+		uint64_t begin, end, entry = entry_of(&s, i, &begin);
 		struct function fn;
 
 		/* One that begins before the last one has ended is no function that a compiler made. */
@@ -365,12 +384,13 @@ int elf_unwind__rows(int fd, uint64_t size, uint16_t machine, struct elf_budget 
 		    fn.begin >= rows->next.end) {
 			if (!put_parts(&s, fn.begin))
 				break;
-			if (!put_function(&s, &fn)) {
+			end = end_of(&s, &fn, i);
+			if (!put_function(&s, &fn, end)) {
 				/* A function with more rows than an answer has room for is left out. */
 				if (rows->count && i > from->function)
 					break;
 			} else {
-				rows->next.end = fn.end;
+				rows->next.end = end;
 			}
 		}
 		rows->next.function = i + 1;

@@ -1,0 +1,185 @@
+"""--native at 10 kHz, of a program that runs all functions of native_truth.c by turns: each stack is in the order of its calls, and
+nearly all are whole.  By hand with a million samples:
+
+    EXTPROF_TESTS_NATIVE_SAMPLES=1000000 tests/live/run native_truth-every-function
+"""
+import os
+import re
+import subprocess
+import time
+
+import harness
+from case_graph import YJIT
+from case_native import CHAIN, PINGS, Truth, end, is_marked, watch
+from harness import case, check
+
+SAMPLES = int(os.environ.get("EXTPROF_TESTS_NATIVE_SAMPLES", "12000"))
+RATE = 10000
+# One function of libc or of libffi, or several: most have no name.
+LIBRARY = None
+JUMPS = ["Truth.jumps", "ext_jumps"]
+NOGVL = ["Truth.nogvl", "ext_nogvl", "without"]
+SORTS = ["Truth.sorted", "ext_sorted", LIBRARY, "compare", "block in Object#sorts"]
+# Below each Ruby method: the ways that a stack can go.
+WAYS = {
+    "Object#chain": [CHAIN],
+    "Object#shares": [["Truth.shares", "ext_shares", f, "burn"] for f in ("heavy", "light")],
+    "Object#pings": [PINGS],
+    "Object#direct": [["Truth.direct", "ext_direct"] + CHAIN],
+    "Object#sorts": [SORTS + CHAIN, SORTS + ["Integer#<=>"]],
+    "Object#jumps": [JUMPS + ["ensured", "raises", "burn"], JUMPS + ["ensured", "cleanup", "burn"], JUMPS + ["after_jump", "burn"]],
+    "Object#frames": [["Truth.frames", "ext_frames", "variable", "aligned", "burn"]],
+    "Object#signals": [["Truth.signal", "ext_signal", "interrupted", LIBRARY, "handler", "burn"], ["Truth.signal", "ext_signal", LIBRARY]],
+    "Object#here": [["Truth.resumes", "ext_resumes", "resumer"]],
+    "Object#there": [["Truth.yields", "ext_yields", "yielder"]],
+    "block (2 levels) in Object#in_ractor": [CHAIN],
+    "Object#blocks": [["Truth.blocks", "ext_blocks", "Truth.each", "[block in C]", "in_block", "burn"]],
+    "Object#nogvls": [NOGVL + ["burn"], NOGVL + ["again"] + CHAIN],
+    "Object#foreigns": [["Truth.foreign", "ext_foreign", "joins", LIBRARY]],
+    "Object#closures": [["Truth.closure", "ext_closure", LIBRARY, "callback", "with_gvl_callback", "Closure#call"] + CHAIN],
+    "[thread of C]": [[LIBRARY, "foreign", "burn"]],
+}
+OWN = re.compile(r"ext_|chain_\d|(heavy|light|burn|call_pong|compare|raises|cleanup|ensured|after_jump|aligned|variable|handler|interrupted"
+                 r"|resumer|yielder|in_block|again|without|foreign|joins|callback|with_gvl_callback)$")
+
+
+def names_of_libraries():
+    """What extprof shows for functions of libc, of the loader and of libffi."""
+    found = {"[vdso]", "clock_gettime"}
+    with open("/proc/self/maps") as f:
+        libc = next(line.split()[5] for line in f if os.path.basename(line.rstrip()).startswith("libc.so"))
+    folder = os.path.dirname(libc)
+    for name in os.listdir(folder):
+        if name.startswith(("libc.so", "ld-linux", "libffi.so", "libm.so")):
+            found.add("[%s]" % name)
+            said = subprocess.run(["nm", "-D", os.path.join(folder, name)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+            found |= {line.split()[-1].split("@")[0] for line in said.splitlines() if line.split()[-2] in "tTwWiI"}
+    return found - {"signal"}
+
+
+class Judge:
+    """Whether a stack is one that the program can have had, and how many were."""
+
+    def __init__(self):
+        self.libraries = names_of_libraries()
+        self.rows = {}  # of each method: samples, whole, wrong, by reason of what is not whole
+        self.wrong, self.full = [], 0
+
+    def add(self, stack):
+        labels = stack.labels() + ([stack.gc] if stack.gc else [])
+        at = max((i for i, l in enumerate(labels) if l in WAYS), default=None)
+        # chain is called by others, too.
+        if at is not None and labels[at] == "Object#chain" and "Object#in_thread" in " ".join(labels[:at]):
+            method = "a thread of Ruby"
+        else:
+            method = labels[at] if at is not None else "[thread of C]" if "foreign" in labels else "around"
+        row = self.rows.setdefault(method, {"samples": 0, "whole": 0, "wrong": 0, "full": 0})
+        row["samples"] += stack.count
+        below = labels[at + 1:] if at is not None else labels
+        ways = WAYS[labels[at]] if at is not None else WAYS.get(method)
+        if is_marked(labels):
+            reason = next(l for l in labels if "[truncated:" in l or "left out]" in l)
+            row[reason] = row.get(reason, 0) + stack.count
+            right = not ways or any(self.is_in_order(below, way) for way in ways)
+        else:
+            row["whole"] += stack.count
+            if ways:
+                found = {self.reaches(self.cut(below, ways), way) for way in ways}
+                right = found != {None}
+                row["full"] += stack.count * ("full" in found)
+            else:
+                right = not any(OWN.match(l) for l in labels)
+        if not right:
+            row["wrong"] += stack.count
+            self.wrong.append((labels, stack.count))
+
+    def cut(self, labels, ways):
+        """Without what the VM and the libraries do by themselves at the end of a stack: that is where it is."""
+        known = {l for way in ways for l in way}
+        for i, label in enumerate(labels):
+            by_itself = label == "[vm]" and i + 1 < len(labels) and labels[i + 1] not in known
+            if label.startswith(("[GC", "[ld-linux")) or label == "[YJIT compile]" or by_itself:
+                labels = labels[:i]
+                break
+        labels = [l for l in labels if l != "[vm]"]
+        # The entry by which a function calls one of another library has no name.
+        if labels and labels[-1] == "[native_truth.so]":
+            labels = labels[:-1]
+        return labels
+
+    def reaches(self, labels, way):
+        """"full", "part", or None: it does not go this way."""
+        i = 0
+        for step in way:
+            if i == len(labels):
+                return "part"
+            if step is LIBRARY and labels[i] in self.libraries:
+                while i < len(labels) and labels[i] in self.libraries:
+                    i += 1
+            elif step is not LIBRARY and labels[i] == step:
+                i += 1
+            else:
+                return "part" if all(l in self.libraries for l in labels[i:]) else None
+        return "full" if i == len(labels) else "part" if all(l in self.libraries for l in labels[i:]) else None
+
+    def is_in_order(self, labels, way):
+        """Of a stack with a part left out: what is there is there in the order of the calls."""
+        rest = iter([s for s in way if s is not LIBRARY])
+        return all(l in rest for l in labels if l in way or OWN.match(l))
+
+    def table(self):
+        lines = ["%-40s %8s %8s %6s %8s" % ("method", "samples", "whole", "wrong", "whole %")]
+        for method, row in sorted(self.rows.items()):
+            lines.append("%-40s %8d %8d %6d %8.2f" % (method, row["samples"], row["whole"], row["wrong"], 100 * row["whole"] / row["samples"]))
+            lines += ["    %8d %s" % (n, reason) for reason, n in row.items() if reason.startswith("[")]
+        return "\n".join(lines)
+
+    def sum(self, what, methods=None):
+        return sum(row[what] for method, row in self.rows.items() if not methods or method in methods)
+
+
+def recorded(ctx, judge, samples, flags, ruby):
+    t = Truth(ctx, *flags, ruby=ruby)
+    t.p.tell("closure_of_chain 0.001")
+    t.p.line()
+    out = ctx.path("out.folded")
+    reader, said = watch(ctx, t.p.pid, "-F", harness.rate(RATE), "-o", out)
+    # A sample stands for 0.1 ms of CPU time.
+    clock = harness.cpu_clock(t.p.pid)
+    until = time.clock_gettime(clock) + 1.03 * samples / RATE
+    while time.clock_gettime(clock) < until:
+        t.p.tell("all 1")
+        t.p.line()
+    profile = end(reader, said, out)
+    for stack in profile.stacks:
+        judge.add(stack)
+    t.p.kill()
+    return profile
+
+
+SWITCHES = ("Object#here", "Object#there")
+
+
+@case(timeout=90 + SAMPLES // 500)
+def every_function(ctx):
+    """0 wrong orders, and 99.5 % whole.  A fiber switches by a function without rules, so of those that do nothing else fewer are."""
+    judge = Judge()
+    variants = (((), ()), ((), YJIT), (("-fcf-protection=full",), ()), (("-O1", "-fno-omit-frame-pointer"), YJIT))
+    if SAMPLES < 100000:
+        variants = variants[1:3]
+    for flags, ruby in variants:
+        recorded(ctx, judge, SAMPLES / len(variants), flags, ruby)
+    total, whole = judge.sum("samples"), judge.sum("whole")
+    switching, whole_switching = judge.sum("samples", SWITCHES), judge.sum("whole", SWITCHES)
+    folder = os.path.join(harness.BUILD, "live-tables")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "native_truth.txt"), "w", encoding="utf-8") as f:
+        f.write(judge.table() + "\n")
+    check(not judge.wrong, "%d of %d are wrong: %s", sum(n for _, n in judge.wrong), total, judge.wrong[:2])
+    missing = [m for m in WAYS if judge.rows.get(m, {}).get("full", 0) < 10]
+    check(not missing and total > 0.8 * SAMPLES, "of %d samples none is whole of %s:\n%s", total, missing, judge.table())
+    check(whole - whole_switching >= 0.995 * (total - switching), "%d of %d are whole:\n%s", whole - whole_switching, total - switching,
+          judge.table())
+    check(whole_switching >= 0.85 * switching, "switching, %d of %d are whole:\n%s", whole_switching, switching, judge.table())
+    return "%d samples: 0 wrong, %.2f %% whole; without those that switch fibers %.2f %%" % (
+        total, 100 * whole / total, 100 * (whole - whole_switching) / (total - switching))
