@@ -2,17 +2,26 @@
 nearly all are whole.  By hand with a million samples:
 
     EXTPROF_TESTS_NATIVE_SAMPLES=1000000 tests/live/run native_truth-every-function
+
+And beside a debugger, at moments of chance:
+
+    EXTPROF_TESTS_STOPS=400 tests/live/run native_truth-stops-as-gdb
 """
 import os
+import random
 import re
+import shutil
+import signal
 import subprocess
 import time
 
 import harness
 from case_graph import YJIT
 from case_native import CHAIN, PINGS, Truth, end, is_marked, watch
-from harness import case, check
+from case_native_dump import bases, code_of, dump, whole
+from harness import Counted, case, check
 
+STOPS = int(os.environ.get("EXTPROF_TESTS_STOPS", "20"))
 SAMPLES = int(os.environ.get("EXTPROF_TESTS_NATIVE_SAMPLES", "12000"))
 RATE = 10000
 # One function of libc or of libffi, or several: most have no name.
@@ -36,7 +45,8 @@ WAYS = {
     "Object#blocks": [["Truth.blocks", "ext_blocks", "Truth.each", "[block in C]", "in_block", "burn"]],
     "Object#nogvls": [NOGVL + ["burn"], NOGVL + ["again"] + CHAIN],
     "Object#foreigns": [["Truth.foreign", "ext_foreign", "joins", LIBRARY]],
-    "Object#closures": [["Truth.closure", "ext_closure", LIBRARY, "callback", "with_gvl_callback", "Closure#call"] + CHAIN],
+    "Object#closures": [["Truth.closure", "ext_closure", LIBRARY, "callback", "with_gvl_callback", "Closure#call"] + CHAIN,
+                        ["Fiddle::Closure#to_i", "to_i"]],
     "[thread of C]": [[LIBRARY, "foreign", "burn"]],
 }
 OWN = re.compile(r"ext_|chain_\d|(heavy|light|burn|call_pong|compare|raises|cleanup|ensured|after_jump|aligned|variable|handler|interrupted"
@@ -183,3 +193,106 @@ def every_function(ctx):
     check(whole_switching >= 0.85 * switching, "switching, %d of %d are whole:\n%s", whole_switching, switching, judge.table())
     return "%d samples: 0 wrong, %.2f %% whole; without those that switch fibers %.2f %%" % (
         total, 100 * whole / total, 100 * (whole - whole_switching) / (total - switching))
+
+
+GDB = """
+import gdb, sys
+gdb.execute("set confirm off")
+for line in sys.stdin:
+    gdb.execute("attach " + line, to_string=True)
+    for thread in gdb.selected_inferior().threads():
+        thread.switch()
+        frame, found, exact = gdb.newest_frame(), [], True
+        while frame and len(found) < 500:
+            if frame.type() in (gdb.NORMAL_FRAME, gdb.SIGTRAMP_FRAME):  # the others are of inlined functions, or left by a jump
+                found.append("%x:%d:%s:%s" % (frame.pc(), exact, gdb.solib_name(frame.pc()) or "", frame.name() or ""))
+                exact = frame.type() == gdb.SIGTRAMP_FRAME
+            try:
+                frame = frame.older()
+            except gdb.error:
+                break
+        print("STACK %d %s" % (thread.ptid[1], " ".join(found)))
+    gdb.execute("detach", to_string=True)
+    print("END", flush=True)
+"""
+
+
+class Debugger:
+    """One gdb, which attaches again and again: it reads the symbols of the program once."""
+
+    def __init__(self, ctx):
+        self.p = ctx.start(["gdb", "-nx", "-q", "-batch", "-x", ctx.write("stacks.py", GDB)])
+
+    def stacks(self, pid):
+        """{tid: [(file, address in it, name of the function)]}, innermost first, up to main(), of code that is in a file."""
+        self.p.tell(str(pid))
+        base, (own, begin, end_, off), stacks = bases(pid), code_of(pid), {}
+        while (line := self.p.line(60)) != "END":
+            if not line.startswith("STACK "):
+                continue
+            tid, *frames = line.split()[1:]
+            stack = stacks[int(tid)] = []
+            for pc, exact, path, name in (f.split(":", 3) for f in frames):
+                pc, path = int(pc, 16), os.path.realpath(path) if path else ""
+                if begin <= pc < end_:
+                    stack.append((os.path.basename(own), pc - off - (exact == "0"), name))
+                elif path in base:
+                    stack.append((os.path.basename(path), pc - base[path] - (exact == "0"), name))
+                # Else it is code of YJIT.
+        return stacks
+
+
+def plain(name):
+    """Without what the compiler has put behind it, and without the names of Rust's modules."""
+    return re.sub(r"\.(part|cold|isra|constprop|lto_priv).*", "", name).rpartition("::")[2]
+
+
+def compare_stop(ctx, debugger, p, told):
+    p.signal(signal.SIGSTOP)
+    harness.until(lambda: harness.state(p.pid) == "T", "it has not stopped")
+    (d,) = dump(ctx, "-p", p.pid, "-n", "--native-vm")
+    theirs_of = debugger.stacks(p.pid)
+    p.signal(signal.SIGCONT)
+    for t in whole(d)["threads"]:
+        frames = t["fibers"][0]["frames"] if t.get("fibers") else []
+        ours = [(os.path.basename(f["module"]), f["address"], f["name"]) for f in frames
+                if f["kind"] == "native" and f.get("module", "").startswith("/")]
+        theirs = theirs_of.get(t.get("tid"), [])
+        if not ours or not theirs:
+            continue
+        n = min(len(ours), len(theirs))
+        check([x[:2] for x in ours[:n]] == [x[:2] for x in theirs[:n]], "extprof %s, gdb %s", ours, theirs)
+        # The C library has several names for a function, and the debugger also those of its debug information.
+        named = [(x[2], y[2]) for x, y in zip(ours, theirs) if x[0] in ("ruby", "native_truth.so")]
+        check(all(plain(x) == plain(y) for x, y in named), "names: %s", [x for x in named if plain(x[0]) != plain(x[1])])
+        check(not is_marked([f["name"] for f in frames]) or len(ours) >= n, "%s", frames)
+        told["stacks"] += 1
+        told["functions"] += n
+        told["named"] += len(named)
+        # It ends at main() or at the thread's first function, and extprof at what called these.
+        told["to the end"] += len(theirs) >= len(ours) - 3 and not is_marked([f["name"] for f in frames])
+        told["deepest"] = max(told["deepest"], n)
+
+
+@case(timeout=60 + 8 * STOPS, bpf=False)
+def stops_as_gdb(ctx):
+    """All functions by turns, stopped at moments of chance: a debugger sees the same functions at the same addresses, and calls those
+    of the program and of the extension the same."""
+    if not shutil.which("gdb"):
+        return Counted(0, 0, 1, "there is no gdb")
+    debugger, said = Debugger(ctx), []
+    for ruby in ((), YJIT):
+        told = dict.fromkeys(("stacks", "functions", "named", "to the end", "deepest"), 0)
+        t = Truth(ctx, ruby=ruby)
+        t.p.tell("closure_of_chain 0.001")
+        t.p.line()
+        t.p.tell("all 100000")
+        for _ in range(STOPS // 2):
+            time.sleep(random.random() / 10)
+            compare_stop(ctx, debugger, t.p, told)
+        t.p.kill()
+        check(told["stacks"] >= STOPS // 2 and told["functions"] > 8 * told["stacks"], "%s", told)
+        # The debugger has no rules for code of YJIT, and guesses.
+        check(told["to the end"] >= (0.9 if not ruby else 0.6) * told["stacks"], "%s", told)
+        said.append("%s%d stacks, %d functions, %d to the end" % ("YJIT: " if ruby else "", told["stacks"], told["functions"], told["to the end"]))
+    return "; ".join(said) + "; each as by gdb"
