@@ -3,9 +3,10 @@ nearly all are whole.  By hand with a million samples:
 
     EXTPROF_TESTS_NATIVE_SAMPLES=1000000 tests/live/run native_truth-every-function
 
-And beside a debugger, at moments of chance:
+And beside a debugger, at moments of chance, and beside perf, for so many seconds of CPU time:
 
     EXTPROF_TESTS_STOPS=400 tests/live/run native_truth-stops-as-gdb
+    EXTPROF_TESTS_PERF_SECONDS=40 tests/live/run native_truth-shares-as-perf
 """
 import os
 import random
@@ -21,6 +22,7 @@ from case_native import CHAIN, PINGS, Truth, end, is_marked, watch
 from case_native_dump import bases, code_of, dump, whole
 from harness import Counted, case, check
 
+PERF_SECONDS = float(os.environ.get("EXTPROF_TESTS_PERF_SECONDS", "4"))
 STOPS = int(os.environ.get("EXTPROF_TESTS_STOPS", "20"))
 SAMPLES = int(os.environ.get("EXTPROF_TESTS_NATIVE_SAMPLES", "12000"))
 RATE = 10000
@@ -296,3 +298,82 @@ def stops_as_gdb(ctx):
         check(told["to the end"] >= (0.9 if not ruby else 0.6) * told["stacks"], "%s", told)
         said.append("%s%d stacks, %d functions, %d to the end" % ("YJIT: " if ruby else "", told["stacks"], told["functions"], told["to the end"]))
     return "; ".join(said) + "; each as by gdb"
+
+
+PERF_RATE = 997
+
+
+def perf():
+    """The path of a perf that works here, or None. Debian has it in the package linux-perf, by the version of its kernel."""
+    found = shutil.which("perf")
+    if not found:
+        return None
+    run = subprocess.run([found, "stat", "-e", "cpu-clock", "true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return None if run.returncode else found
+
+
+def stacks_of_perf(data):
+    """[names of the functions of a sample]"""
+    said = subprocess.run(["perf", "script", "--no-inline", "-F", "ip,sym", "-i", data], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True, errors="replace", check=True, timeout=60 + 20 * PERF_SECONDS)
+    return [[line.split(None, 1)[1] for line in sample.splitlines() if len(line.split(None, 1)) > 1]
+            for sample in said.stdout.split("\n\n") if sample.strip()]
+
+
+@case(timeout=int(90 + 40 * PERF_SECONDS))
+def shares_as_perf(ctx):
+    """perf and extprof look at the same work: each function has the same share of it, by itself and with what it calls.  It is done
+    in one thread: perf has a timer for each, which begins anew, so it sees nothing of those that live for less than a ms."""
+    if not perf():
+        return Counted(0, 0, 1, "there is no perf that works with this kernel")
+    t = Truth(ctx)
+    t.p.tell("closure_of_chain 0.001")
+    t.p.line()
+    out, data = ctx.path("out.folded"), ctx.path("perf.data")
+    reader, said = watch(ctx, t.p.pid, "-F", PERF_RATE, "--native-vm", "-o", out)
+    other = ctx.start(["perf", "record", "-q", "-e", "cpu-clock:u", "-F", str(PERF_RATE), "--call-graph", "dwarf,16384", "-p", str(t.p.pid),
+                       "-o", data], stdin=subprocess.DEVNULL)
+    harness.until(lambda: harness.timers(other.pid), "perf has not begun")
+    clock = harness.cpu_clock(t.p.pid)
+    until = time.clock_gettime(clock) + PERF_SECONDS
+    while time.clock_gettime(clock) < until:
+        t.p.tell("all_in_main 0.5")
+        t.p.line()
+    other.signal(signal.SIGINT)
+    other.wait(60)
+    profile = end(reader, said, out)
+    ours, theirs = {}, {}
+    n = of_stacks(ours, ((s.labels(), s.count) for s in profile.stacks))
+    m = of_stacks(theirs, ((list(reversed(names)), 1) for names in stacks_of_perf(data)))
+    check(min(n, m) > 200 * PERF_SECONDS, "%d samples, and %d of perf", n, m)
+    worst, compared, lines = 0, 0, []
+    for key in sorted(set(ours) | set(theirs)):
+        a, b = ours.get(key, 0) / n, theirs.get(key, 0) / m
+        if max(a, b) < 0.01:
+            continue
+        error = (max(a, b) * (1 / n + 1 / m)) ** 0.5
+        lines.append("%-8s %-20s %6.2f %% %6.2f %%   %.1f standard errors" % (*key, 100 * a, 100 * b, abs(a - b) / error))
+        worst, compared = max(worst, abs(a - b)), compared + 1
+        check(abs(a - b) < 5 * error + 0.005, "%s: %.2f %%, by perf %.2f %%", key, 100 * a, 100 * b)
+    folder = os.path.join(harness.BUILD, "live-tables")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "native_perf.txt"), "w", encoding="utf-8") as f:
+        f.write("%d and %d samples\n%s\n" % (n, m, "\n".join(lines)))
+    check(compared > 30, "only %d shares were compared", compared)
+    return "%d samples, perf %d: %d shares, %.2f points apart at most" % (n, m, compared, 100 * worst)
+
+
+def of_stacks(sums, stacks):
+    """Adds up samples by (how, function) of the extension's functions; their number."""
+    total = 0
+    for labels, count in stacks:
+        own = [l for l in labels if OWN.match(l)]
+        if not own:
+            continue
+        total += count
+        for name in set(own):
+            sums["with all", name] = sums.get(("with all", name), 0) + count
+        if OWN.match(labels[-1]):
+            sums["itself", labels[-1] + " of " + own[-2] if len(own) > 1 else labels[-1]] = sums.get(
+                ("itself", labels[-1] + " of " + own[-2] if len(own) > 1 else labels[-1]), 0) + count
+    return total

@@ -29,11 +29,13 @@ end
 ALL = %i[chain shares pings direct sorts jumps frames signals switches in_thread in_ractor blocks nogvls foreigns closures]
 def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 # Each of them for as long as the others.
-def all
+def by_turns(list)
   until_ = now + 0.01
-  what = ALL.sample
+  what = list.sample
   __send__(what) while now < until_
 end
+def all = by_turns(ALL)
+def all_in_main = by_turns(ALL - %i[in_thread in_ractor foreigns])
 def plain = (1..2000).sum { |i| i ^ 5 }
 
 puts "ready"
