@@ -115,7 +115,7 @@ class Judge:
                 break
         labels = [l for l in labels if l != "[vm]"]
         # The entry by which a function calls one of another library has no name.
-        if labels and labels[-1] == "[native_truth.so]":
+        if labels and labels[-1] in ("[native_truth.so]", "[fiddle.so]"):
             labels = labels[:-1]
         return labels
 
