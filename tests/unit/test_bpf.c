@@ -1122,6 +1122,7 @@ static void set_up_native(uint64_t ip, uint32_t sp, uint64_t bp)
 	add_row(0x260, UNWIND_SP | UNWIND_BEGINS, 2, UNWIND_LOST);
 	add_row(0x280, UNWIND_SIGNAL | UNWIND_BEGINS, 0, 0);
 	add_row(0x290, UNWIND_FP_DEREF | UNWIND_BEGINS, 1, UNWIND_AT_RBP);
+	add_row(0x2a0, UNWIND_SP_DEREF | UNWIND_BEGINS, (16 + 3) | 1 << UNWIND_DEREF_PLUS, 3);
 	add_row(0x300, UNWIND_PLT | UNWIND_BEGINS, 11, 0);
 	add_row(0x340, UNWIND_OUTERMOST | UNWIND_BEGINS, 0, 0);
 	unwind_files[0] = (struct unwind_mapping){ CODE, CODE + 0x1000, CODE, 0, unwind_row_count };
@@ -1183,6 +1184,28 @@ TEST(bpf_follows_native_stacks_through_signals)
 	CHECK_INT(m->native_end, UNWIND_END_OUTERMOST);
 	CHECK_INT(m->nr_native, 4);
 	CHECK(m->address[2] == CODE + 0x200);
+}
+
+/* The stack pointer of before is on the stack, which is aligned; rbp is below what was pushed before. */
+TEST(bpf_follows_native_stacks_by_what_is_on_them)
+{
+	const struct sample_machine *m;
+
+	set_up_native(CODE + 0x2a2, 0, 0x1111);
+	native_stack[3] = AT(10);	/* the CFA is 8 bytes above */
+	native_stack[8] = AT(20);	/* rbp */
+	native_stack[10] = CODE + 0x110;
+	native_stack[20] = 0;
+	native_stack[21] = CODE + 0x345;
+	m = native_sample();
+	CHECK_INT(m->native_end, UNWIND_END_OUTERMOST);
+	CHECK_INT(m->nr_native, 3);
+	CHECK(m->address[1] == CODE + 0x110 && m->address[2] == CODE + 0x345);
+	/* It is not above what was called. */
+	set_up_native(CODE + 0x2a2, 8, 0x1111);
+	native_stack[11] = AT(2);
+	m = native_sample();
+	CHECK_INT(m->native_end, UNWIND_END_ORDER);
 }
 
 TEST(bpf_follows_native_stacks_that_are_aligned)

@@ -85,8 +85,11 @@ __asm__(".text\n"
 	".globl odd_3\nodd_3:\n.cfi_startproc\nnop\n.cfi_escape 0x10, 16, 2, 0x70, 0\nnop\n.cfi_endproc\n"
 	".globl odd_4\nodd_4:\n.cfi_startproc\nnop\n.cfi_escape 0x16, 16, 2, 0x70, 0\nnop\n.cfi_endproc\n"
 	".globl odd_5\nodd_5:\n.cfi_startproc\nnop\n.cfi_undefined rip\nnop\n.cfi_endproc\n"
-	".globl odd_6\nodd_6:\n.cfi_startproc\nnop\n.cfi_register rip, rax\nnop\n.cfi_endproc\n");
-extern const char odd_1[], odd_2[], odd_3[], odd_4[], odd_5[], odd_6[];
+	".globl odd_6\nodd_6:\n.cfi_startproc\nnop\n.cfi_register rip, rax\nnop\n.cfi_endproc\n"
+	/* The CFA by what is on the stack: at rsp + 152, at rsp - 8, and 8 more; what is not followed: too far below, and a number that is odd. */
+	".globl odd_7\nodd_7:\n.cfi_startproc\nnop\n.cfi_escape 0x0f, 6, 0x77, 0x98, 0x01, 0x06, 0x23, 0x08\nnop\n"
+	".cfi_escape 0x0f, 5, 0x77, 0x78, 0x06, 0x23, 0x08\nnop\n.cfi_escape 0x0f, 6, 0x77, 0xf8, 0x7e, 0x06, 0x23, 0x08\nnop\n.cfi_escape 0x0f, 5, 0x77, 0x08, 0x06, 0x23, 0x07\nnop\n.cfi_endproc\n");
+extern const char odd_1[], odd_2[], odd_3[], odd_4[], odd_5[], odd_6[], odd_7[];
 
 /* What is followed wrongly would be worse than what is not followed. */
 TEST(unwind_rows_of_odd_functions)
@@ -112,6 +115,14 @@ TEST(unwind_rows_of_odd_functions)
 		CHECK_INT(native_file__rule(&f, rows, begin, &function), UNWIND_SP);
 		CHECK_INT(native_file__rule(&f, rows, begin + 1, &function), i < 4 ? UNWIND_OTHER : UNWIND_OUTERMOST);
 	}
+	begin = (uintptr_t)odd_7 - (uintptr_t)&__executable_start;
+	CHECK_INT(native_file__rule(&f, rows, begin + 1, &function), UNWIND_SP_DEREF);
+	for (uint32_t i = 0; i < f.rows; i++)
+		if (rows[i].pc + f.base == begin + 1 || rows[i].pc + f.base == begin + 2)
+			CHECK_INT(rows[i].cfa, (rows[i].pc + f.base == begin + 1 ? 16 + 19 : 16 - 1) | 1 << UNWIND_DEREF_PLUS);
+	CHECK_INT(native_file__rule(&f, rows, begin + 2, &function), UNWIND_SP_DEREF);
+	CHECK_INT(native_file__rule(&f, rows, begin + 4, &function), UNWIND_OTHER);
+	CHECK_INT(native_file__rule(&f, rows, begin + 3, &function), UNWIND_OTHER);
 	close(fd);
 	free(rows);
 }

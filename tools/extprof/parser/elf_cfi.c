@@ -90,7 +90,31 @@ static void set_register(struct cfi_rules *r, const struct cfi_machine *m, uint6
 	r->rule = reg == m->sp ? UNWIND_SP : reg == m->fp ? UNWIND_FP : UNWIND_OTHER;
 }
 
-/* The CFA as an expression of x86-64: that of the table of imported functions, and that of a function which aligns its stack. */
+/*
+ * DW_OP_breg7 (rsp) at, DW_OP_deref, DW_OP_plus_uconst more: assembly that aligns its stack and keeps the stack pointer of before
+ * there, as OpenSSL's does.  *r has both numbers as a row has them.
+ */
+static bool is_sp_deref(struct cfi_rules *r, struct cfi_bytes e)
+{
+	uint64_t more;
+	int64_t at;
+
+	if (cfi_bytes__number(&e, 1) != 0x77)
+		return false;
+	at = cfi_bytes__sleb(&e);
+	if (cfi_bytes__number(&e, 1) != 0x06 || cfi_bytes__number(&e, 1) != 0x23)
+		return false;
+	more = cfi_bytes__uleb(&e);
+	if (e.bad || e.at != e.end || at < -(int64_t)UNWIND_RED_ZONE || at > INT32_MAX || more % 8 || more / 8 > UNWIND_DEREF_PLUS_WORDS)
+		return false;
+	at += UNWIND_RED_ZONE;
+	if (at % 8 || at / 8 > UNWIND_DEREF_WORDS)
+		return false;
+	r->offset = at / 8 | (int64_t)(more / 8) << UNWIND_DEREF_PLUS;
+	return true;
+}
+
+/* The CFA as an expression of x86-64: that of the table of imported functions, and those of functions which align their stack. */
 static void set_expression(struct cfi_rules *r, const struct cfi_machine *m, struct cfi_bytes e)
 {
 	static const uint8_t plt[] = {
@@ -112,6 +136,10 @@ static void set_expression(struct cfi_rules *r, const struct cfi_machine *m, str
 	    e.at[6] <= 0x3f) {
 		r->rule = UNWIND_PLT;
 		r->offset = e.at[6] - 0x30;
+		return;
+	}
+	if (is_sp_deref(r, e)) {
+		r->rule = UNWIND_SP_DEREF;
 		return;
 	}
 	/* DW_OP_breg6 (rbp) offset, DW_OP_deref */
@@ -232,7 +260,7 @@ struct unwind_row cfi_common__row(const struct cfi_common *c, const struct cfi_r
 		else
 			row.cfa = (uint16_t)(r->offset / 8);
 	}
-	if (row.rule == UNWIND_PLT)
+	if (row.rule == UNWIND_PLT || row.rule == UNWIND_SP_DEREF)
 		row.cfa = (uint16_t)r->offset;
 	if (row.rule >= UNWIND_SIGNAL)
 		row.saved = 0;

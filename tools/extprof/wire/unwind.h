@@ -17,12 +17,21 @@ enum unwind_rule {
 	UNWIND_SP = 1,		/* sp + 8 * cfa */
 	UNWIND_FP = 2,		/* fp + 8 * cfa */
 	UNWIND_FP_DEREF = 3,	/* what is at fp - 8 * cfa: the function has aligned its stack */
-	UNWIND_PLT = 4,		/* x86-64: sp + 8, and in each 16 bytes from number `cfa` on sp + 16 */
-	UNWIND_SIGNAL = 5,	/* the kernel has called a signal handler: the registers are in its frame */
-	UNWIND_OUTERMOST = 6,	/* the first function of a thread or of a fiber: there is no caller */
-	UNWIND_OTHER = 7,	/* something else, which is not followed */
+	UNWIND_SP_DEREF = 4,	/* x86-64: a register that the function keeps on its stack, and a number: UNWIND_DEREF_PLUS */
+	UNWIND_PLT = 5,		/* x86-64: sp + 8, and in each 16 bytes from number `cfa` on sp + 16 */
+	UNWIND_SIGNAL = 6,	/* the kernel has called a signal handler: the registers are in its frame */
+	UNWIND_OUTERMOST = 7,	/* the first function of a thread or of a fiber: there is no caller */
+	UNWIND_OTHER = 8,	/* something else, which is not followed */
 	UNWIND_RULES
 };
+/*
+ * Of UNWIND_SP_DEREF: what is at sp - UNWIND_RED_ZONE + 8 * (cfa & UNWIND_DEREF_WORDS), and 8 * (cfa >> UNWIND_DEREF_PLUS) more.
+ * A function may use so many bytes below its stack pointer.
+ */
+#define UNWIND_RED_ZONE 128u
+#define UNWIND_DEREF_WORDS 0x3ffu
+#define UNWIND_DEREF_PLUS 10
+#define UNWIND_DEREF_PLUS_WORDS 0x3fu
 #define UNWIND_BEGINS 0x80u	/* beside the rule: a function begins with this row */
 
 /* unwind_row::saved.  Where the caller's registers are. */

@@ -68,6 +68,11 @@ static __always_inline int unwind__by_row(struct unwind_state *u, const struct u
 	case UNWIND_SIGNAL: return unwind__signal(u);
 	case UNWIND_SP: cfa = u->sp + 8ull * row->cfa; break;
 	case UNWIND_PLT: cfa = u->sp + 8 + ((u->ip & 15) >= row->cfa ? 8 : 0); break;
+	case UNWIND_SP_DEREF:
+		if (read_target(&cfa, sizeof(cfa), u->sp - UNWIND_RED_ZONE + 8ull * (row->cfa & UNWIND_DEREF_WORDS)))
+			return unwind__end(u, UNWIND_END_STACK);
+		cfa += 8ull * (row->cfa >> UNWIND_DEREF_PLUS);
+		break;
 	case UNWIND_FP:
 	case UNWIND_FP_DEREF:
 		if (lost)
