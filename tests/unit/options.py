@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import shells
 
@@ -15,15 +16,16 @@ LONG = r"(?<![\w-])--[a-z][a-z-]*"
 COMMANDS = ("record", "top", "dump", "stat", "diff", "annotate", "report", "daemon", "push", "serve")
 # Their arguments are recordings, or a folder of them.
 OF_FILES = ("diff", "annotate", "report", "daemon", "push", "serve")
-# Without options.
+# Those that argp reads by itself.
 OTHERS = ("doctor", "sql", "verify", "redact", "mcp", "heatmap")
+ALL = (*COMMANDS, *OTHERS)
 
 
 class Truth:
     def __init__(self, printer, cli):
         rows = [line.split("\t") for line in subprocess.check_output([printer], text=True).splitlines()]
         self.lists = {c: [line.split("\t") for line in subprocess.check_output([printer, "help", "--list", c], text=True).splitlines()]
-                      for c in COMMANDS}
+                      for c in ALL}
         self.of = {c: self.table(rows) for c, rows in self.lists.items()}
         self.options = self.of["record"]
         self.formats = {r[1] for r in rows if r[0] == "format"}
@@ -127,8 +129,8 @@ def check_man(c, truth, folder):
     """A page for each command, and one that names them all."""
     page = {f.stem: f.read_text() for f in folder.glob("*.1")}
     c.same("man pages", page, {"extprof", *("extprof-" + command for command in (*COMMANDS, *OTHERS))})
-    options = {command: sections(page["extprof-" + command], "SH")["OPTIONS"] for command in COMMANDS}
-    for command in COMMANDS:
+    options = {command: sections(page["extprof-" + command], "SH")["OPTIONS"] for command in ALL}
+    for command in ALL:
         if command != "top":
             c.same("man page of %s: options and arguments" % command, options_of(entries(options[command])), truth.of[command])
     # It names those that it has in common with record.
@@ -170,10 +172,32 @@ def check_roff(c, folder):
         c.same("groff: " + f.name, [run.returncode, *run.stdout.splitlines()], [0])
 
 
+class Named:
+    """A program of the name ruby that runs under the name of a script, as one does whose first line is #!/usr/bin/ruby."""
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        folder = pathlib.Path(self.folder.name)
+        shutil.copy(shutil.which("sleep"), folder / "ruby3.4")
+        (folder / "puma").symlink_to(folder / "ruby3.4")
+        self.process = subprocess.Popen([str(folder / "puma"), "300"])
+        self.pid = str(self.process.pid)
+        # Until it runs it is still this program.
+        comm = pathlib.Path("/proc", self.pid, "comm")
+        while comm.read_text().strip() != "puma":
+            pass
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.folder.cleanup()
+
+
 def check_bash(c, truth, printer, script):
     for command, rows in truth.lists.items():
-        wanted = {o for o, _ in truth.of[command]} - {"-?"} | (set() if command in ("dump", *OF_FILES) else {"--"})
-        c.same("bash: options of " + command, shells.bash(printer, script, command, ""), wanted)
+        wanted = {o for o, _ in truth.of[command]} - {"-?"} | (set() if command in ("dump", *OF_FILES, *OTHERS) else {"--"})
+        c.same("bash: options of " + command, shells.bash(printer, script, command, "-"), wanted)
         for letters, name, argument, words, *_ in rows:
             if words and name != "help":
                 for option in ["--" + name] + ["-" + letter for letter in letters]:
@@ -183,6 +207,11 @@ def check_bash(c, truth, printer, script):
     c.same("bash: help", shells.bash(printer, script, "help", ""), {"help", *COMMANDS, *OTHERS})
     c.same("bash: after an argument", shells.bash(printer, script, "record", "-p", "1", "--mo"), ["--mode"])
     c.same("bash: after an argument behind =", shells.bash(printer, script, "top", "--pid", "=", "1", "--view", "=", "li"), ["line"])
+    with Named() as program:
+        c.same("bash: a ruby of another name", {program.pid} & set(shells.bash(printer, script, "record", "-p", "")), {program.pid})
+    c.same("bash: recordings", shells.bash(printer, script, "verify", __file__[:-1]), [__file__])
+    c.same("bash: no program for mcp", shells.bash(printer, script, "mcp", "printen") or ["none"], ["none"])
+    c.same("bash: an option of redact", shells.bash(printer, script, "redact", "a", "--what", "paths,ar"), ["paths,argv"])
     c.same("bash: lists", shells.bash(printer, script, "record", "-m", "cpu,wa"), ["cpu,wall"])
     c.same("bash: an option of the command that is run", shells.bash(printer, script, "record", "--", "printf", "--mode") or ["none"], ["none"])
 
@@ -194,7 +223,7 @@ def check_fish(c, truth, printer, script):
     shell = shells.Fish(printer, script)
     wanted = {"extprof ": {"help", *COMMANDS, *OTHERS}, "extprof help ": {*COMMANDS, *OTHERS}, "extprof record --mo": {"--mode"},
               "extprof --mo": {"--mode"}, "extprof record -m cpu,wa": {"cpu,wall"}, "extprof top --view=li": {"--view=line"},
-              "extprof record -- printen": {"printenv"}, "extprof doctor -": set()}
+              "extprof record -- printen": {"printenv"}}
     for command, rows in truth.lists.items():
         wanted["extprof %s -" % command] = {o for o, _ in truth.of[command] if not o.startswith("--")} - {"-?"}
         wanted["extprof %s --" % command] = {"--" + row[1] for row in rows}
@@ -202,7 +231,9 @@ def check_fish(c, truth, printer, script):
             if words and name != "help":
                 for option in ["--" + name] + ["-" + letter for letter in letters]:
                     wanted["extprof %s %s " % (command, option)] = set(words.split())
-    found = shell.complete(list(wanted))
+    with Named() as program:
+        found = shell.complete([*wanted, "extprof record -p "])
+    c.same("fish: a ruby of another name", {program.pid} & set(found["extprof record -p "]), {program.pid})
     for line, words in wanted.items():
         # With one hyphen all options are listed, or the letters alone if there are some.
         got = {w for w in found[line] if not w.startswith("--")} if line.endswith(" -") else found[line]
@@ -215,7 +246,7 @@ def check_zsh(c, truth, printer, script):
         c.skip("zsh", "it is not installed")
         return
     shell = shells.Zsh(printer, script)
-    wanted = {"extprof %s -" % command: {o for o, _ in truth.of[command]} for command in COMMANDS}
+    wanted = {"extprof %s -" % command: {o for o, _ in truth.of[command]} for command in ALL}
     wanted["extprof "] = {o for o, _ in truth.options} | {"help", *COMMANDS, *OTHERS}
     wanted["extprof help "] = {"help", *COMMANDS, *OTHERS}
     for line, words in shell.complete(list(wanted)).items():

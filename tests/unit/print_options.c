@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/few_options.h"
 #include "cli/options.h"
 #include "output/output.h"
 
@@ -17,11 +18,13 @@ const char *argp_program_version;
 static const struct {
 	const char *name;
 	const struct command_line *line;
+	const struct argp_option *few;
 } lines[] = {
-	{ "record", &command_line_record }, { "top", &command_line_top }, { "dump", &command_line_dump },
-	{ "stat", &command_line_stat }, { "diff", &command_line_diff },
-	{ "annotate", &command_line_annotate }, { "report", &command_line_report }, { "daemon", &command_line_daemon }, { "push", &command_line_push }, { "serve", &command_line_serve }, { "heatmap", &command_line_heatmap }, { "doctor", NULL },
-	{ "sql", NULL }, { "verify", NULL }, { "redact", NULL }, { "mcp", NULL },
+	{ "record", &command_line_record, NULL }, { "top", &command_line_top, NULL }, { "dump", &command_line_dump, NULL },
+	{ "stat", &command_line_stat, NULL }, { "diff", &command_line_diff, NULL },
+	{ "annotate", &command_line_annotate, NULL }, { "report", &command_line_report, NULL }, { "daemon", &command_line_daemon, NULL }, { "push", &command_line_push, NULL }, { "serve", &command_line_serve, NULL }, { "heatmap", &command_line_heatmap, NULL }, { "doctor", NULL, few_options_none },
+	{ "sql", NULL, few_options_sql }, { "verify", NULL, few_options_none }, { "redact", NULL, few_options_redact },
+	{ "mcp", NULL, few_options_none },
 };
 
 static void print_words(const char *label, enum extprof_words kind)
@@ -37,6 +40,8 @@ int main(int argc, char **argv)
 			printf("%s\tthe command %s\n", lines[i].name, lines[i].name);
 		else if (lines[i].line && !strcmp(argv[3], lines[i].name))
 			options__list(lines[i].line, stdout);
+		else if (!strcmp(argv[3], lines[i].name))
+			few_options__list(lines[i].few, stdout);
 	}
 	if (argc > 2)
 		return 0;

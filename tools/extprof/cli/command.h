@@ -5,13 +5,15 @@
 
 #include <stdbool.h>
 
+#include "cli/few_options.h"
 #include "cli/options.h"
 #include "cli/power.h"
 
 struct command {
 	const char *name;
 	const char *summary;	/* for the list of commands */
-	const struct command_line *line;	/* NULL: it has no options */
+	const struct command_line *line;	/* its options; NULL: they are `few` */
+	const struct argp_option *few;
 	/* argv[0] is how messages call the command.  `implied`: its name was left out. Returns the
 	 * exit status. */
 	int (*run)(int argc, char **argv, bool implied);

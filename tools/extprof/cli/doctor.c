@@ -76,6 +76,7 @@ static int doctor(int argc, char **argv, bool implied)
 const struct command command_doctor = {
 	.name = "doctor",
 	.summary = "show what extprof can do here, and which rubies it can profile",
+	.few = few_options_none,
 	.run = doctor,
 	.power = POWER_PROCESSES,
 };

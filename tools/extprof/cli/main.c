@@ -92,6 +92,8 @@ static int list(const char *name)
 
 	if (c && c->line)
 		options__list(c->line, stdout);
+	else if (c)
+		few_options__list(c->few, stdout);
 	for (int i = 0; !name && commands[i]; i++)
 		printf("%s\t%s\n", commands[i]->name, commands[i]->summary);
 	return message__flush(c || !name ? STATUS_OK : STATUS_USAGE);

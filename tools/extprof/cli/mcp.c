@@ -428,6 +428,7 @@ static int run(int argc, char **argv, bool implied)
 const struct command command_mcp = {
 	.name = "mcp",
 	.summary = "answer an agent's questions on recordings",
+	.few = few_options_none,
 	.run = run,
 	.power = POWER_FILES,
 };

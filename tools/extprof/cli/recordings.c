@@ -63,12 +63,8 @@ static int print_row(void *context, int columns, const char *const *values)
 
 static int sql(int argc, char **argv, bool implied)
 {
-	static const struct argp_option rows[] = {
-		{ .name = "no-header", .key = 'H', .doc = "Without the names of the columns" },
-		{ 0 }
-	};
 	static const struct argp argp = {
-		.options = rows, .parser = parse_sql, .args_doc = "RECORDING STATEMENT",
+		.options = few_options_sql, .parser = parse_sql, .args_doc = "RECORDING STATEMENT",
 		.doc = "Ask a recording in SQL, with a tab between columns.\v"
 		       "The table `samples` has a row for each sample; docs/recording.md lists its columns, the other tables, "
 		       "the table `requests`, and the views top_methods, top_lines, gc_by_method, lock_waits, lock_holders, "
@@ -172,6 +168,7 @@ static int verify(int argc, char **argv, bool implied)
 const struct command command_sql = {
 	.name = "sql",
 	.summary = "ask a recording in SQL",
+	.few = few_options_sql,
 	.run = sql,
 	.power = POWER_FILES,
 };
@@ -179,6 +176,7 @@ const struct command command_sql = {
 const struct command command_verify = {
 	.name = "verify",
 	.summary = "check that a recording is whole",
+	.few = few_options_none,
 	.run = verify,
 	.power = POWER_FILES,
 };

@@ -59,13 +59,8 @@ static int redact(const struct redact_options *o, struct extprof_recorded *r)
 
 static int run(int argc, char **argv, bool implied)
 {
-	static const struct argp_option rows[] = {
-		{ .name = "output", .key = 'o', .arg = "FILE", .doc = "The copy; there must be no file of that name" },
-		{ .name = "what", .key = 'w', .arg = "LIST", .doc = "paths, argv, labels, traces, host, with commas between (default: all)" },
-		{ 0 }
-	};
 	static const struct argp argp = {
-		.options = rows, .parser = parse, .args_doc = "RECORDING -o FILE",
+		.options = few_options_redact, .parser = parse, .args_doc = "RECORDING -o FILE",
 		.doc = "Copy a recording without what others are not to know.\v"
 		       "Samples, times and sums stay. paths: folders of source files, but for what is in a gem or the standard library; "
 		       "files and sockets that were waited for, cgroups, source files that were kept. argv: command lines, but for the name of "
@@ -91,6 +86,7 @@ static int run(int argc, char **argv, bool implied)
 const struct command command_redact = {
 	.name = "redact",
 	.summary = "copy a recording without paths, arguments, labels",
+	.few = few_options_redact,
 	.run = run,
 	.power = POWER_FILES,
 };

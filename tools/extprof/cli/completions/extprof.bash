@@ -9,11 +9,17 @@ _extprof_list()
 	COMPREPLY=($(compgen -P "$done" -W "$1" -- "${cur##*,}"))
 }
 
+# What runs ruby, whatever its name: one that a script begins with has that of the script.
+_extprof_pids()
+{
+	command ls -l /proc/[0-9]*/exe 2>/dev/null | sed -n 's,.* /proc/\([0-9]*\)/exe -> .*/ruby[^/]*$,\1,p'
+}
+
 # The argument $1 (its name in the help) of an option with the words $2.
 _extprof_argument()
 {
 	case $1 in
-	PID) _extprof_list "$(pgrep ruby 2>/dev/null)" ;;
+	PID) _extprof_list "$(_extprof_pids)" ;;
 	DIR) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$cur")) ;;
 	FILE) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur")) ;;
 	USER) COMPREPLY=($(compgen -u -- "$cur")) ;;
@@ -39,13 +45,6 @@ _extprof()
 		COMPREPLY=($(compgen -W "$commands help" -- "$cur"))
 		return
 	fi
-	case $command in
-	sql | verify | redact)
-		compopt -o filenames 2>/dev/null
-		COMPREPLY=($(compgen -f -- "$cur"))
-		return ;;
-	doctor) return ;;
-	esac
 	# A tab alone would join fields that are empty.
 	while IFS=$'\x1f' read -r letters name argument words rest; do
 		all+=" --$name"
@@ -60,7 +59,7 @@ _extprof()
 	takes[--help]= takes[-h]=
 
 	# Where the program begins: after --, or at the first word that is neither an option nor its argument.
-	[[ $command != @(diff|annotate|report|heatmap|daemon|push|serve) ]] || files=1
+	[[ $command != @(diff|annotate|report|heatmap|daemon|push|serve|sql|verify|redact|mcp|doctor) ]] || files=1
 	for (( ; !files && i < COMP_CWORD; i++)); do
 		option=${COMP_WORDS[i]}
 		[[ $option != -- ]] || { ((i++)); break; }
@@ -85,9 +84,13 @@ _extprof()
 		_extprof_argument "${takes[$prev]}" "${values[$prev]}"
 		return
 	fi
-	if [[ $files && $cur != -* && -n $cur ]]; then
+	if [[ $files && $cur != -* ]]; then
 		compopt -o filenames 2>/dev/null
-		COMPREPLY=($(compgen -f -- "$cur"))
+		case $command in
+		doctor) ;;
+		daemon | mcp) COMPREPLY=($(compgen -d -- "$cur")) ;;
+		*) COMPREPLY=($(compgen -f -- "$cur")) ;;
+		esac
 		return
 	fi
 	[[ $command == dump || $files ]] || all+=" --"

@@ -31,11 +31,16 @@ function __extprof_program
     string join -- ' ' (string escape -- $words[(math $at + 1)..-1]) (commandline -ct)
 end
 
+# What runs ruby, whatever its name: one that a script begins with has that of the script.
+function __extprof_pids
+    command ls -l /proc/*/exe 2>/dev/null | string replace -rf '.* /proc/([0-9]+)/exe -> .*/ruby[^/]*$' '$1'
+end
+
 # What an option takes, by the name that its help gives to it and the words that are known.
 function __extprof_argument -a name
     switch $name
         case PID
-            __fish_complete_list , "pgrep ruby 2>/dev/null"
+            __fish_complete_list , __extprof_pids
         case USER
             __fish_complete_users
         case PATH
