@@ -50,7 +50,16 @@ def help_of_commands(ctx):
     check("--alloc-interval" in every and "--alloc-interval" not in options.out, every)
     wide = [line for line in (listed.out + options.out + every).splitlines() if len(line) > 80]
     check(not wide, "wide lines: %s", wide)
-    return "%d lines, %d lines" % (listed.out.count("\n"), options.out.count("\n"))
+    # The help of each command is seen at once: 24 lines of 80 columns, with the prompt.
+    names = [line.split("\t")[0] for line in ctx.extprof("help", "--list").ok().out.splitlines()]
+    check(len(names) > 10, "%s", names)
+    for name in names:
+        shown = ctx.extprof(name, "--help").ok().out.splitlines()
+        check(len(shown) < 24 and all(len(line) <= 80 for line in shown), "%s: %d lines, %s", name, len(shown),
+              [line for line in shown if len(line) > 80])
+        shown = ctx.extprof(name, "--help=all").out.splitlines()
+        check(all(len(line) <= 80 for line in shown), "%s: %s", name, [line for line in shown if len(line) > 80])
+    return "%d lines, %d lines, %d commands" % (listed.out.count("\n"), options.out.count("\n"), len(names))
 
 
 @case(timeout=30, bpf=False, patient=True)

@@ -47,8 +47,8 @@ const struct command_line command_line_push = {
 	.verb = "send",
 	.arguments = "[RECORDING | FOLDER...] --to URL",
 	.examples =
-		"  extprof push --to http://collector:4318      the daemon's history, what was not sent yet\n"
-		"  extprof push --follow --to https://profiles.example.com --header-file /etc/extprof-push.headers\n"
+		"  extprof push --to http://collector:4318   of the daemon, what was not sent\n"
+		"  extprof push --follow --to https://example.com --header-file a.headers\n"
 		"  extprof push app.extprof --to http://localhost:4040 --span 10s\n",
 	.notes =
 		"Recordings that have ended are sent, in the order of their names, in requests of 60 s each.  What was sent is kept in a "

@@ -233,7 +233,7 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief_in = REPORT, .brief = "only METHOD and what it calls",
 		.help = "only stacks through METHOD, and of these METHOD and what it calls" },
 	[OPTION_TOP] = { "top", "", "N", .type = OPTION_NUMBER, .least = 1, .most = 1000000000, .group = OPTION_SHOW,
-		.commands = REPORT, .brief_in = REPORT, .brief = "only the N methods with most self",
+		.commands = REPORT, .brief = "only the N methods with most self",
 		.help = "of tables the first N rows, as --rows; of stacks only those that end in one of the N methods with most "
 		"self: the rest is one frame, [other methods], and sums stay" },
 	[OPTION_FORMAT] = { "format", "f", "FORMAT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R,
@@ -281,7 +281,7 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_THREADS] = { "threads", "t", .group = OPTION_SHOW, .commands = R | T, .brief_in = R | T, FIELD(threads),
 		.brief = "each thread by itself",
 		.help = "each thread by itself; in a profile as an outermost frame" },
-	[OPTION_LINES] = { "lines", "l", .group = OPTION_SHOW, .commands = R, .brief_in = R, FIELD(lines),
+	[OPTION_LINES] = { "lines", "l", .group = OPTION_SHOW, .commands = R, FIELD(lines),
 		.brief = "each line by itself", .help = "tell frames apart by the line that runs" },
 	[OPTION_SOURCES] = { "sources", .group = OPTION_SHOW, .commands = DAEMON | R | REPORT, FIELD(sources),
 		.brief = "keep the source files in the recording",
