@@ -46,8 +46,10 @@ def machine_and_rubies(ctx):
     rows = table(p.out)
     check(p.status == 0, "status %d: %s%s", p.status, p.out, p.err)
     check(platform.release() in rows["kernel"][1], p.out)
-    for name in ("kernel", "BTF", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE", "BPF", "timers"):
+    for name in ("kernel", "BTF", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE", "BPF", "timers", "perf paranoid"):
         check(rows[name][0] == "ok", "%s: %s", name, p.out)
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
+        check(rows["perf paranoid"][1].startswith(f.read().strip() + ": "), "perf paranoid: %s", p.out)
     with open("/proc/self/schedstat", encoding="ascii") as f:
         counts = int(f.read().split()[2]) > 0
     check(rows["schedstat"][0] == ("ok" if counts else "note"), "schedstat: %s", p.out)
@@ -74,6 +76,8 @@ def without_capabilities(ctx):
     check(rows["CAP_BPF"][0] == "BAD" and rows["CAP_SYS_PTRACE"][0] == "note", p.out)
     check(rows["BPF"][0] == "BAD" and "refuses" in rows["BPF"][1], p.out)
     check("run extprof as root" in p.out and "--reader nonblocking" in p.out, p.out)
+    # It sees no ruby: what it may not read can be one.
+    check("may not be read" in rows["rubies"][1] and "or as the user of your program" in p.out, p.out)
     return "status %d" % p.status
 
 

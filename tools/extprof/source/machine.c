@@ -5,6 +5,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <stdarg.h>
@@ -224,6 +225,20 @@ static void look_at_timers(const struct look *l)
 	tell(l, &c);
 }
 
+/* What it means on a kernel as it is published; that of a distribution can be stricter, which the timers show. */
+static void look_at_paranoid(const struct look *l)
+{
+	long paranoid = read_number("/proc/sys/kernel/perf_event_paranoid", LONG_MIN);
+	struct machine_check c;
+
+	if (paranoid == LONG_MIN)
+		c = result("perf paranoid", MACHINE_LIMITED, DIAG_OK, "kernel.perf_event_paranoid cannot be read");
+	else
+		c = result("perf paranoid", MACHINE_GOOD, DIAG_OK, "%ld: timers of a CPU %s", paranoid,
+			   paranoid > 0 ? "are for those with CAP_PERFMON" : "are for all users");
+	tell(l, &c);
+}
+
 static void look_at_lockdown(const struct look *l)
 {
 	struct machine_check c;
@@ -349,6 +364,7 @@ void machine__look(void (*each)(void *context, const struct machine_check *check
 	look_at_capabilities(&l);
 	look_at_loading(&l);
 	look_at_timers(&l);
+	look_at_paranoid(&l);
 	look_at_waits(&l, btf);
 	look_at_lockdown(&l);
 	look_at_ptrace(&l);
