@@ -2,6 +2,7 @@
 import os
 import re
 
+import chromium
 import harness
 from case_graph import browse
 from harness import case, check
@@ -117,6 +118,30 @@ def source_that_has_changed(ctx):
     return "told each time"
 
 
+def amounts_of_page(text):
+    """{line: [self, its share, total, its share]}"""
+    rows = re.findall(r'<tr id="L(\d+)"[^>]*>(.*?)<td class="n">', text)
+    cells = {int(n): [c for c in re.findall(r"<td[^>]*>([^<]*)</td>", row) if c] for n, row in rows}
+    return {n: c for n, c in cells.items() if c}
+
+
+def amounts_of_text(text):
+    rows = [re.match(r"(.*?) +~?(\d+) \|", line) for line in text.splitlines()]
+    return {int(m.group(2)): re.findall(r"[\d.]+ [^\s\d]+", m.group(1)) for m in rows if m and m.group(1).strip()}
+
+
+def narrow(ctx, page):
+    """On 420 pixels what is above the source is not cut, and shares remain of the amounts."""
+    if not chromium.find():
+        return
+    with chromium.Browser(ctx.directory) as browser:
+        browser.window(420, 800)
+        browser.open("file://" + os.path.abspath(page))
+        wide = browser.run("document.querySelector('pre').scrollWidth")
+        check(wide <= 420, "what is above the source is %d pixels wide", wide)
+        check(browser.run("[...document.querySelectorAll('.a')].every(cell => !cell.offsetWidth)"), "amounts are shown")
+
+
 @case(timeout=60)
 def page_and_errors(ctx):
     """The page has the source as text, and what is wrong is said."""
@@ -127,6 +152,8 @@ def page_and_errors(ctx):
     with open(page, encoding="utf-8") as f:
         text = f.read()
     check("&lt;b&gt;&amp;amp;" in text and "<b>" not in text and "Content-Security-Policy" in text, "%s", text[-600:])
+    check(amounts_of_page(text) == amounts_of_text(ctx.extprof("annotate", path, "work.rb").ok().out), "%s", text[-1500:])
+    narrow(ctx, page)
     dom = browse(ctx, page)
     check(dom is None or 'id="L3"' in dom, "in the browser: %s", dom)
     for wrong, status in ((["none.rb"], harness.USAGE), (["Object#none"], harness.USAGE), ([], harness.USAGE),

@@ -143,6 +143,8 @@ def outputs(ctx):
     run = ctx.extprof("diff", before, after)
     check(run.status == 0 and "Methods by the change" in run.out and "\033" not in run.out, "%d: %s", run.status, run.out)
     check(re.search(r"^  .* Object#slow ", run.out, re.M), "slow is not decided:\n%s", run.out)
+    narrow = ctx.extprof("diff", before, after, env={**os.environ, "COLUMNS": "80"}).ok().out.splitlines()
+    check("The application's methods by" in run.out and all(len(line) <= 80 for line in narrow), "%s", [line for line in narrow if len(line) > 80])
     graph = ctx.path("change.svg")
     run = ctx.extprof("diff", before, after, "-o", graph)
     check(run.status == 0 and not run.out, "%d: %s", run.status, run.err)

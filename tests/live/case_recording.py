@@ -244,6 +244,9 @@ def killed_while_recording(ctx):
     check(re.search(r"^ruby 3\.\S+, on-CPU at 199 Hz by the clock for \d+\.\d s \(the recording did not end\)", head, re.M), "%s", head[:400])
     check(total == int(sql(ctx, path, "SELECT count(*) FROM samples")[0][0]), "%d samples in folded", total)
     check(ctx.extprof("verify", path).status == 0, "it is not right")
+    # The file alone, as somebody would copy it who does not know of the other one.
+    alone = ctx.extprof("verify", shutil.copy(path, ctx.path("alone.extprof")))
+    check(alone.status == 74 and "-wal" in alone.err, "%d: %s", alone.status, alone.err)
     return "%d samples in %d blocks" % (total, count_blocks(path))
 
 

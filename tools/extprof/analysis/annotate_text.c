@@ -127,12 +127,27 @@ static const char style[] =
 	":root { color-scheme: light dark; }\n"
 	"body { font: 13px ui-monospace, \"DejaVu Sans Mono\", Menlo, Consolas, monospace; margin: 1em; "
 	"background: Canvas; color: CanvasText; }\n"
+	"pre { white-space: pre-wrap; overflow-wrap: anywhere; }\n"
 	"table { border-collapse: collapse; }\n"
 	"td, th { padding: 0 0.8em; text-align: right; white-space: pre; }\n"
 	"td:last-child, th:last-child { text-align: left; width: 100%; }\n"
 	"tr:target { outline: 2px solid #0b57d0; }\n"
 	".n a { color: inherit; opacity: 0.7; text-decoration: none; }\n"
-	".changed { font-weight: bold; }\n";
+	".changed { font-weight: bold; }\n"
+	/* Shares are enough where there is little room. */
+	"@media (max-width: 640px) { .a { display: none; } td, th { padding: 0 0.4em; } }\n";
+
+/* An amount and its share; of nothing two empty cells. */
+static void add_amount_cells(const struct annotation *a, uint64_t amount, struct text *out)
+{
+	text__adds(out, "<td class=\"a\">");
+	if (amount)
+		unit__add_amount(a->r->metric.unit, amount, out);
+	text__adds(out, "</td><td>");
+	if (amount)
+		text__addf(out, "%.1f %%", percent(a, amount));
+	text__adds(out, "</td>");
+}
 
 static void add_html_line(const struct annotation *a, uint32_t line, struct text *out)
 {
@@ -144,16 +159,11 @@ static void add_html_line(const struct annotation *a, uint32_t line, struct text
 	/* Over white and black: both stay readable. */
 	if (self > 0)
 		text__addf(out, " style=\"background:rgba(224,64,32,%.2f)\"", 0.08 + 0.4 * (self > 50 ? 1 : self / 50));
-	text__adds(out, "><td>");
-	if (l->self)
-		unit__add_amount(a->r->metric.unit, l->self, out);
-	text__adds(out, "</td><td>");
-	if (l->self)
-		text__addf(out, "%.1f %%", self);
-	text__adds(out, "</td><td>");
-	if (l->total)
-		text__addf(out, "%.1f %%", percent(a, l->total));
-	text__addf(out, "</td><td class=\"n\"><a href=\"#L%" PRIu32 "\">%s%" PRIu32 "</a></td><td>", line, l->approximate ? "~" : "",
+	text__adds(out, ">");
+	add_amount_cells(a, l->self, out);
+	add_amount_cells(a, l->total, out);
+	text__adds(out, "<td");
+	text__addf(out, " class=\"n\"><a href=\"#L%" PRIu32 "\">%s%" PRIu32 "</a></td><td>", line, l->approximate ? "~" : "",
 		   line);
 	if (l->text)
 		add_source(l, &source);
@@ -169,6 +179,7 @@ int annotation__write_html(const struct annotation *a, const struct annotate_opt
 
 	add_head(a, &(struct annotate_options){ .source = o->source }, &head);
 	text__adds(&out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"generator\" content=\"extprof\">"
+		   "<meta name=\"viewport\" content=\"width=device-width\">"
 		   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"><title>");
 	text__add_xml(&out, a->path);
 	text__addf(&out, "</title>\n<style>%s</style></head>\n<body><pre>", style);
@@ -179,7 +190,7 @@ int annotation__write_html(const struct annotation *a, const struct annotate_opt
 		text__add_xml(&out, o->changed);
 		text__adds(&out, "</p>\n");
 	}
-	text__adds(&out, "<table><tr><th colspan=\"2\">self</th><th>total</th><th>line</th><th></th></tr>\n");
+	text__adds(&out, "<table><tr><th class=\"a\"></th><th>self</th><th class=\"a\"></th><th>total</th><th>line</th><th></th></tr>\n");
 	for (uint32_t i = a->first ? a->first : 1; i <= a->count && (!a->last || i <= a->last); i++)
 		add_html_line(a, i, &out);
 	text__adds(&out, "</table></body></html>\n");

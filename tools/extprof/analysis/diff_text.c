@@ -287,10 +287,10 @@ int diff__write_text(struct diff *d, const struct diff_options *o, FILE *to)
 	if (o->above > 0)
 		text__addf(&t.out, "Methods whose share has grown by more than %g percentage points, and by more than the noise: %" PRIu32 ".\n",
 			   100 * o->above, diff__grown(d, o->above));
-	add_table(&t, "The application's methods by the change of their share with what they call (total)", &d->of_app, false, false);
+	add_table(&t, "The application's methods by the change of their total, with what they call", &d->of_app, false, false);
 	add_owners(&t);
 	add_table(&t, "Methods by the change of their own share (self)", &d->methods, true, false);
-	add_table(&t, "Methods by the change of their share with what they call (total)", &d->methods, false, false);
+	add_table(&t, "Methods by the change of their total, with what they call", &d->methods, false, false);
 	add_table(&t, "Lines by the change of their own share", &d->lines, true, true);
 	from = t.out.length;
 	text__addf(&t.out, "\n~: the change is smaller than the noise of sampling (%g standard errors): it says nothing.\n"

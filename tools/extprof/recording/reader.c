@@ -124,7 +124,8 @@ static int check_version(struct recording_reader *r, const char *path, struct di
 	if (code != SQLITE_OK)
 		return fail(r, code, "the recording cannot be read", d);
 	if (!application && !first_number(r, "SELECT count(*) FROM sqlite_schema", &code) && code == SQLITE_OK)
-		return diag__set(d, DIAG_RECORDING, ENODATA, "%s has nothing: extprof ended when it made the file", path);
+		return diag__set(d, DIAG_RECORDING, ENODATA,
+				 "%s has nothing: its log, a file with -wal behind the name, is missing, or extprof ended when it made the file", path);
 	if (application != RECORDING_APPLICATION_ID)
 		return diag__set(d, DIAG_RECORDING, EBADMSG, "%s is a database, but no recording of extprof", path);
 	version = first_number(r, "PRAGMA user_version", &code);
