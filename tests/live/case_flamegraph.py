@@ -112,6 +112,32 @@ def same(got, wanted, text):
     check(sum(wanted.values()) > 50, "%s: %d samples are too few", text, sum(wanted.values()))
 
 
+@case(timeout=120, patient=True)
+def details_are_whole_in_a_narrow_window(ctx):
+    """What is said of a frame is in the window, letter by letter what its title has, also on 420 pixels."""
+    if not chromium.find():
+        return "NOT run: there is no browser here"
+    said = []
+    with chromium.Browser(ctx.directory) as browser:
+        url = page(ctx, record(ctx), "narrow.html")
+        for width in (420, 2400):
+            browser.window(width, 800)
+            browser.open(url + "#zoom=Object%23leaf")
+            browser.press("ArrowUp")
+            told, title, right, left, lines = browser.run("""(() => {
+                const at = document.querySelector("#details");
+                const frame = document.activeElement.closest(".f") || document.querySelector('.f[tabindex="0"]');
+                frame.dispatchEvent(new MouseEvent("mouseover", {bubbles: true}));
+                const now = at.getBoundingClientRect();
+                return [at.textContent, frame.querySelector("title").textContent, now.right, now.left, at.querySelectorAll("tspan").length];
+            })()""")
+            check(told == title and len(told) > 60, "%s is not %s", told, title)
+            check(0 <= left and right <= width, "from %d to %d of %d: %s", left, right, width, told)
+            check(bool(lines) == (width == 420), "%d lines of %d pixels: %s", lines, width, told)
+            said.append("%d lines" % max(1, lines))
+    return ", ".join(said)
+
+
 @case(timeout=180, patient=True)
 def views_have_the_sums_of_the_report(ctx):
     """Inverted, around a method, and of one thread: each stack has the samples of `extprof report`."""

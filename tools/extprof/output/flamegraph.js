@@ -4,7 +4,7 @@
 "use strict";
 (function () {
   var NS = "http://www.w3.org/2000/svg";
-  var ROW = 17, PAD = 10, TOP = D.top, FOOT = 30, CHAR = 7.25, MIN = 0.25;
+  var ROW = 17, PAD = 10, TOP = D.top, FOOT = 30, CHAR = 7.25, MIN = 0.25, LINE = 15, LINES_MAX = 6;
   var DRAWN_MAX = 12000;  // frames: more take a browser seconds
   var NARROWEST = 300, PARTS_MAX = 1000;
   var FONT = '12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace';
@@ -297,7 +297,7 @@
     frames.replaceChildren(fragment);
     shown = list;
     svg.setAttribute("data-shown", list.length);
-    details.textContent = summarize();
+    tell(summarize());
     place();
   }
   // Inverted, and around one method, what comes first is on top.
@@ -310,6 +310,30 @@
     var from = (window.pageYOffset || 0) - above();
     head.setAttribute("transform", "translate(0," + Math.max(0, from) + ")");
     foot.setAttribute("transform", "translate(0," + (Math.min(height, Math.max(TOP + FOOT, from + seenHeight())) - FOOT) + ")");
+  }
+  // In a narrow window in several lines, which cover the lowest rows.
+  var covered = FOOT;
+  function tell(text) {
+    var inner = svg.getAttribute("width") - 2 * PAD, lines = [], from = 0, n, space;
+    details.textContent = text;
+    while (from < text.length && lines.length < LINES_MAX) {
+      n = text.length - from;
+      // Blanks that follow blanks, and all where the graph is not shown, are no characters for it.
+      while (from < details.getNumberOfChars() && n > 1 && details.getSubStringLength(from, n) > inner) { n = Math.max(1, Math.floor(n * 0.95)); }
+      space = text.lastIndexOf(" ", from + n - 1);
+      if (from + n < text.length && space > from) { n = space - from + 1; }
+      lines.push(text.slice(from, from + n));
+      from += n;
+    }
+    if (lines.length > 1) {
+      details.replaceChildren();
+      lines.forEach(function (line, k) { element("tspan", { x: PAD, dy: k ? LINE : 0 }, details).textContent = line; });
+    }
+    lines = Math.max(0, lines.length - 1) * LINE;
+    details.setAttribute("y", FOOT - 12 - lines);
+    foot.firstElementChild.setAttribute("y", -lines);
+    covered = FOOT + lines;
+    foot.firstElementChild.setAttribute("height", covered);
   }
   // Scroll to the frame, with what it calls beside it.
   function show(node) {
@@ -397,7 +421,7 @@
   function around(node) {
     if (state.sandwich && !node) { return view(function () { state.sandwich = ""; }); }
     if (!node || groupKinds[D.labels[label[node]][2]]) {
-      details.textContent = "choose a frame first: click on it, or move to it by keys";
+      tell("choose a frame first: click on it, or move to it by keys");
       return undefined;
     }
     return view(function () { state.sandwich = D.labels[label[node]][0]; });
@@ -412,11 +436,11 @@
     cursor = node;
     g.setAttribute("tabindex", 0);
     g.focus({ preventScroll: true });
-    details.textContent = describe(node);
+    tell(describe(node));
     // Neither the head nor the details hide it.
     box = g.getBoundingClientRect();
     if (box.top < TOP) { window.scrollBy(0, box.top - TOP); }
-    if (box.bottom > seenHeight() - FOOT) { window.scrollBy(0, box.bottom - seenHeight() + FOOT); }
+    if (box.bottom > seenHeight() - covered) { window.scrollBy(0, box.bottom - seenHeight() + covered); }
   }
   // The frame that is next in that direction.
   function beside(dx, dy) {
@@ -454,12 +478,12 @@
   });
   frames.addEventListener("mouseover", function (e) {
     var v = of(e);
-    if (v >= 0) { details.textContent = describe(v); }
+    if (v >= 0) { tell(describe(v)); }
   });
-  frames.addEventListener("mouseout", function () { details.textContent = summarize(); });
+  frames.addEventListener("mouseout", function () { tell(summarize()); });
   // A listener of the frames themselves would make their group a stop of the tabulator.
   document.addEventListener("focusin", function (e) {
-    if (of(e) >= 0) { cursor = of(e); details.textContent = describe(cursor); }
+    if (of(e) >= 0) { cursor = of(e); tell(describe(cursor)); }
   });
   frames.addEventListener("keydown", keyOfFrame);
   function button(id, act) {
