@@ -16,7 +16,7 @@ static error_t finish(struct options *o, struct argp_state *state)
 
 const struct command_line command_line_heatmap = {
 	.command = OPTION_OF_REPORT,
-	.about = "Write when it was as one HTML page: a heat map, and the flame graph of the time that is selected in it.",
+	.about = "Write one HTML page: a heat map, and the flame graph of the time selected in it.",
 	.verb = "report",
 	.arguments = "[RECORDING|FOLDER...]",
 	.examples =
