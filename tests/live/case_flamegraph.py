@@ -440,7 +440,7 @@ def fifty_thousand_frames_open_within_two_seconds(ctx):
         count = frames_in(page(ctx, recording, "part.svg", "--until", "%.4f" % until))
         if count <= 50000:
             least = until
-        elif count >= 60000:
+        elif count >= 53000:
             most = until
         else:
             break
@@ -450,7 +450,7 @@ def fifty_thousand_frames_open_within_two_seconds(ctx):
         for name in ("many.svg", "many.html"):
             url = page(ctx, recording, name, "--until", "%.4f" % until)
             count = frames_in(url)
-            check(50000 < count < 60000, "%d frames are in the file", count)
+            check(50000 < count < 54000, "%d frames are in the file", count)
             for view in ("", "#invert=1", "#sandwich=Object%23work"):
                 # A busy machine makes one of them slow, and not each of four.
                 times[name + view] = browser.open(url + view)
