@@ -213,7 +213,7 @@ for line in sys.stdin:
                 frame = frame.older()
             except gdb.error:
                 break
-        print("STACK %d %s" % (thread.ptid[1], " ".join(found)))
+        print("STACK %d\\t%s" % (thread.ptid[1], "\\t".join(found)))
     gdb.execute("detach", to_string=True)
     print("END", flush=True)
 """
@@ -232,9 +232,9 @@ class Debugger:
         while (line := self.p.line(60)) != "END":
             if not line.startswith("STACK "):
                 continue
-            tid, *frames = line.split()[1:]
+            tid, *frames = line[len("STACK "):].split("\t")
             stack = stacks[int(tid)] = []
-            for pc, exact, path, name in (f.split(":", 3) for f in frames):
+            for pc, exact, path, name in (f.split(":", 3) for f in frames if f):
                 pc, path = int(pc, 16), os.path.realpath(path) if path else ""
                 if begin <= pc < end_:
                     stack.append((os.path.basename(own), pc - off - (exact == "0"), name))

@@ -687,6 +687,7 @@ void native__find(struct native *n, uint32_t vm, uint64_t address, uint64_t time
 	uint64_t within = exact ? address : address - 1;
 	const struct native_mapped *m = p ? native_process__find(p, within, time) : NULL, *of_vm;
 	uint64_t function = 0, bias;
+	enum native_state state;
 
 	*place = (struct native_place){ .file = NATIVE_NO_FILE };
 	if (p)
@@ -696,11 +697,14 @@ void native__find(struct native *n, uint32_t vm, uint64_t address, uint64_t time
 		return;
 	}
 	place->in_no_file = m->file != NATIVE_NO_FILE && n->files[m->file].rules == NATIVE_FAILED && n->files[m->file].no_elf;
-	if (m->file != NATIVE_NO_FILE && (n->files[m->file].rules == NATIVE_LATE || n->files[m->file].rules == NATIVE_WANTED ||
-					  n->files[m->file].rules == NATIVE_BEING_READ))
+	state = m->file == NATIVE_NO_FILE ? NATIVE_UNREAD : n->files[m->file].rules;
+	if (state == NATIVE_LATE)
 		place->late = native__path(n, m->file);
-	if (!bias_of(n, m, &bias))
+	if (!bias_of(n, m, &bias)) {
+		if (state == NATIVE_WANTED || state == NATIVE_BEING_READ)
+			place->late = native__path(n, m->file);
 		return;
+	}
 	place->file = m->file;
 	place->address = within - bias;
 	place->rule = native_file__rule(&n->files[m->file], n->maps.rows, place->address, &function);
