@@ -3,6 +3,7 @@ import math
 import os
 import re
 import signal
+import time
 from collections import defaultdict
 
 import harness
@@ -345,15 +346,78 @@ def refusals(ctx):
     gone = ctx.extprof("record", "-m", "heap", "--alloc-interval", "1k", "-o", ctx.path("gone.folded"), "--",
                        harness.RUBY, "-e", "$k = Array.new(50_000) { Object.new }; sleep 0.5")
     check(gone.status != 0 and "nothing lives" in gone.err and "-d SECONDS" in gone.err, "%d: %s", gone.status, gone.err)
-    top = ctx.extprof("top", "-m", "heap", "-p", "1")
-    check(top.status != 0 and "record -m heap" in top.err, "%d: %s", top.status, top.err)
     rotated = ctx.extprof("record", "-m", "heap", "--rotate", "1s", "-p", "1", "-o", ctx.path("x.extprof"))
     check(rotated.status != 0 and "--rotate is not for mode heap" in rotated.err, "%d: %s", rotated.status, rotated.err)
     program = ctx.ruby("-e", "puts :ready; STDOUT.flush; sleep")
     program.expect("ready")
     other = ctx.extprof("record", "-m", "heap", "--reader", "remote", "-d", "0.2", "-p", program.pid, "-o", ctx.path("r.folded"))
     check(other.status != 0, "%s", other.err)
-    return "4"
+    return "3"
+
+
+GROWS = """
+require "objspace"
+STDOUT.sync = true
+$kept = []
+def keep_some(n) = n.times { $kept << "x" * 600 }
+def garbage = 200.times { "g" * 600 }
+puts "ready"
+while (line = $stdin.gets)
+  n = line.to_i
+  n > 0 ? n.times { |i| keep_some(1); garbage if i % 20 == 0 } : (-n).times { $kept.pop }  # pop(n) shares the memory of both
+  GC.start
+  puts $kept.sum { ObjectSpace.memsize_of(_1) }
+end
+"""
+ROW = re.compile(r" *[\d.]+ % +\S+(?: \w+)? +[\d.]+ % +(\S+(?: \w+)?) +([+-]?)(\S+(?: \w+)?)  Object#keep_some ")
+
+
+def bytes_of(text):
+    number, _, unit = text.partition(" ")
+    return float(number) * 1024 ** (["", "B", "KiB", "MiB", "GiB"].index(unit) - 1 if unit else 0)
+
+
+def window(reader):
+    """(bytes that live, growth) of the method in the next window of top, and the time of day when it ended."""
+    lines = []
+    while (line := reader.line(30)) != "":
+        lines.append(line)
+    clock = re.search(r"  (\d\d:\d\d:\d\d)  ", lines[0]).group(1)
+    for line in lines:
+        m = ROW.match(line)
+        if m:
+            return bytes_of(m.group(1)), (-1 if m.group(2) == "-" else 1) * bytes_of(m.group(3)), clock
+    return 0, 0, clock
+
+
+@case(timeout=90)
+def grows_in_top(ctx):
+    """top -m heap: what lives by then, and by how much it has grown or shrunk since the window before."""
+    p = ctx.ruby(ctx.write("grows.rb", GROWS))
+    p.expect("ready")
+    reader = ctx.extprof_start("top", "-p", p.pid, "-m", "heap", "--alloc-interval", "1k", "-b", "-i", "1", "--rows", "100",
+                               env=harness.environment({"COLUMNS": "200"}))
+    window(reader)
+    before, told = 0, []
+    for n in (20_000, 10_000, -15_000):
+        p.tell(str(n))
+        kept, grown, clock = int(p.line(30)), 0, ""
+        done = time.strftime("%H:%M:%S", time.localtime(time.time() + 1))
+        # It is seen in parts, by windows that ended meanwhile.
+        while clock < done:
+            lives, more, clock = window(reader)
+            grown += more
+        p1 = 1 - math.exp(-640 / KIB)
+        deviation = lambda size: size * ((1 - p1) / (p1 * max(size, 640) / 640)) ** 0.5
+        # Amounts have three digits.
+        check(abs(lives - kept) < SIGMAS * deviation(kept) + 0.006 * kept, "%d of %d bytes live", lives, kept)
+        check(abs(grown - (kept - before)) < SIGMAS * deviation(abs(kept - before)) + 0.006 * kept, "grown by %d, in truth by %d", grown,
+              kept - before)
+        told.append("%+.1f of %+.1f MB" % (grown / 1e6, (kept - before) / 1e6))
+        before = kept
+    reader.signal(signal.SIGINT)
+    reader.wait(30)
+    return ", ".join(told)
 
 
 SCRIBBLES = """

@@ -407,6 +407,46 @@ TEST(top_rows_line_up)
 	top_model__free(&model);
 }
 
+TEST(top_of_what_lives_tells_how_it_grows)
+{
+	struct top_line lines[TOP_HEAD_LINES];
+
+	set_up();
+	model.lives = head.lives = true;
+	head.unit = "bytes";
+	head.made_in = 2;
+	add(&first, 3000, &foo, NULL);
+	add(&first, 1000, &bar, NULL);
+	/* A window is not added to the one before. */
+	top_model__begin(&model);
+	add(&first, 5000, &foo, NULL);
+	add(&first, 400, &bar, NULL);
+	CHECK_STRING(row(0), "Foo#foo|/app/foo.rb:10||5000 5000");
+	CHECK_INT(model.all, 5400);
+	top_view__head(&state, &head, 80, lines);
+	CHECK(strstr(lines[0].text, "made in 2.0 s") && strstr(lines[2].text, "growth in the last interval"));
+	CHECK_STRING(lines[3].text, " SELF %       SELF TOTAL %     GROWTH  METHOD                PLACE");
+	CHECK_STRING(line_of(0, 80), " 92.6 %   4.88 KiB  92.6 %  +1.95 KiB  Foo#foo               /app/foo.rb:10");
+	CHECK_STRING(line_of(1, 80), "  7.4 %      400 B   7.4 %     -600 B  Bar#計算              /app/bar.rb:2");
+	state.choice.sort = TOP_BY_GROWTH;
+	state.choice.reverse = true;
+	CHECK_STRING(row(0), "Bar#計算|/app/bar.rb:2||400 400");
+	state.choice.reverse = false;
+	/* Since the reset, which has not come yet: since the beginning. */
+	state.choice.all = true;
+	CHECK(strstr(line_of(0, 80), "+4.88 KiB") && strstr(line_of(1, 80), "+400 B"));
+	top_model__rebase(&model);
+	top_model__begin(&model);
+	add(&first, 5000, &foo, NULL);
+	add(&first, 410, &bar, NULL);
+	CHECK(strstr(line_of(0, 80), "+10 B") && strstr(line_of(1, 80), " 0  Foo#foo"));
+	/* What is gone has no row. */
+	top_model__begin(&model);
+	add(&first, 10, &bar, NULL);
+	CHECK(strstr(line_of(0, 80), "Bar#計算") && !*line_of(1, 80));
+	top_model__free(&model);
+}
+
 TEST(top_threads_have_their_states)
 {
 	struct top_line lines[TOP_HEAD_LINES];

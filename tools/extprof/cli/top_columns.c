@@ -22,7 +22,7 @@
 
 /* Of threads and processes: the more important first. */
 static const uint8_t order[] = {
-	TOP_TOTAL_SHARE, TOP_CPU, TOP_RESIDENT, TOP_STATE + EXTPROF_STATE_RUNNING, TOP_STATE + EXTPROF_STATE_GVL, TOP_GVL,
+	TOP_TOTAL_SHARE, TOP_GROWTH, TOP_CPU, TOP_RESIDENT, TOP_STATE + EXTPROF_STATE_RUNNING, TOP_STATE + EXTPROF_STATE_GVL, TOP_GVL,
 	TOP_GC, TOP_LIVE_SLOTS, TOP_MADE, TOP_IDLE, TOP_STATE + EXTPROF_STATE_RUNNABLE,
 };
 
@@ -42,6 +42,7 @@ static const char *title_of(unsigned int number)
 {
 	static const char *const titles[TOP_STATE] = {
 		[TOP_SELF_SHARE] = "SELF %", [TOP_SELF] = "SELF", [TOP_TOTAL_SHARE] = "TOTAL %", [TOP_TOTAL] = "TOTAL",
+		[TOP_GROWTH] = "GROWTH",
 		[TOP_CPU] = "CPU", [TOP_GVL] = "GVL", [TOP_GC] = "GC", [TOP_RESIDENT] = "RSS", [TOP_LIVE_SLOTS] = "SLOTS",
 		[TOP_MADE] = "OBJECTS/S", [TOP_IDLE] = "IDLE",
 	};
@@ -54,7 +55,7 @@ static unsigned int width_of(unsigned int number)
 {
 	unsigned int width;
 
-	if (number == TOP_SELF || number == TOP_TOTAL || number == TOP_LIVE_SLOTS)
+	if (number == TOP_SELF || number == TOP_TOTAL || number == TOP_GROWTH || number == TOP_LIVE_SLOTS)
 		return AMOUNT_WIDTH;
 	if (number == TOP_SELF_SHARE || number == TOP_TOTAL_SHARE || (number >= TOP_CPU && number <= TOP_GC))
 		return SHARE_WIDTH;
@@ -65,7 +66,7 @@ static unsigned int width_of(unsigned int number)
 /* -- which there are ------------------------------------------------------------------------------- */
 
 /* Of code and states: in a narrow line numbers go, and the names stay. */
-static void choose_of_code(const struct top_state *s, unsigned int width, struct top_columns *c)
+static void choose_of_code(const struct top_state *s, const struct top_head *h, unsigned int width, struct top_columns *c)
 {
 	bool self = has_self(s->choice.view), by_total = !self || s->choice.sort == TOP_BY_TOTAL;
 
@@ -73,6 +74,7 @@ static void choose_of_code(const struct top_state *s, unsigned int width, struct
 	c->has[TOP_SELF] = self && (!width || width >= WIDTH_OF_AMOUNT);
 	c->has[TOP_TOTAL_SHARE] = by_total || !width || width >= WIDTH_OF_SHARES;
 	c->has[TOP_TOTAL] = !width || width >= (self ? WIDTH_OF_AMOUNTS : WIDTH_OF_SHARES);
+	c->has[TOP_GROWTH] = h->lives && (!width || width >= WIDTH_OF_SHARES);
 }
 
 /* Does the view have this number at all? */
@@ -84,6 +86,8 @@ static bool is_of_group(const struct top_state *s, const struct top_head *h, uns
 	case TOP_TOTAL_SHARE:
 	case TOP_TOTAL:
 		return true;
+	case TOP_GROWTH:
+		return h->lives;
 	case TOP_CPU:
 	case TOP_RESIDENT:
 	case TOP_LIVE_SLOTS:
@@ -135,7 +139,7 @@ void top_columns__choose(const struct top_state *s, const struct top_head *h, un
 	if (top_view__is_group(view))
 		choose_of_groups(s, h, width, c);
 	else
-		choose_of_code(s, width, c);
+		choose_of_code(s, h, width, c);
 	if (!width)
 		return;
 	for (unsigned int i = 0; i < TOP_NUMBERS; i++)
@@ -223,8 +227,15 @@ static void format_part(char *to, size_t size, uint64_t part, uint64_t sum)
 		*to = '\0';
 }
 
+/* "+1.67 MiB" */
+static void format_growth(char *to, size_t size, const char *unit, int64_t growth)
+{
+	snprintf(to, size, "%s", growth < 0 ? "-" : growth ? "+" : "");
+	format_amount(to + strlen(to), size - strlen(to), unit, growth < 0 ? -(uint64_t)growth : (uint64_t)growth);
+}
+
 void top_columns__add_numbers(const struct top_columns *c, const struct top_head *h, const struct top_amount *a,
-			      const struct top_more *more, uint64_t sum, struct top_line *l)
+			      int64_t growth, const struct top_more *more, uint64_t sum, struct top_line *l)
 {
 	for (unsigned int i = 0; i < TOP_NUMBERS; i++) {
 		char text[32];
@@ -236,6 +247,7 @@ void top_columns__add_numbers(const struct top_columns *c, const struct top_head
 		case TOP_SELF: format_amount(text, sizeof(text), h->unit, a->self); break;
 		case TOP_TOTAL_SHARE: format_part(text, sizeof(text), a->total, sum); break;
 		case TOP_TOTAL: format_amount(text, sizeof(text), h->unit, a->total); break;
+		case TOP_GROWTH: format_growth(text, sizeof(text), h->unit, growth); break;
 		case TOP_CPU: format_share(text, sizeof(text), more->cpu); break;
 		case TOP_GVL: format_share(text, sizeof(text), more->gvl); break;
 		case TOP_GC: format_share(text, sizeof(text), more->gc); break;

@@ -11,6 +11,7 @@ enum top_number {
 	TOP_SELF,
 	TOP_TOTAL_SHARE,
 	TOP_TOTAL,
+	TOP_GROWTH,		/* of what lives */
 	TOP_CPU,		/* of processes */
 	TOP_GVL,
 	TOP_GC,
@@ -38,6 +39,6 @@ void top_columns__choose(const struct top_state *s, const struct top_head *h, un
 void top_columns__add_titles(const struct top_columns *c, struct top_line *l);
 /* sum: what is 100 %. */
 void top_columns__add_numbers(const struct top_columns *c, const struct top_head *h, const struct top_amount *amount,
-			      const struct top_more *more, uint64_t sum, struct top_line *l);
+			      int64_t growth, const struct top_more *more, uint64_t sum, struct top_line *l);
 
 #endif /* EXTPROF_TOP_COLUMNS_H */

@@ -145,7 +145,7 @@ static int by_size(const void *a, const void *b)
 static int shrink(struct top_table *t)
 {
 	const struct top_key key = { .name = others_name, .path = "", .thread = "", .kind = EXTPROF_FRAME_MARK };
-	struct top_amount last = { 0 }, all = { 0 };
+	struct top_amount last = { 0 }, all = { 0 }, before = { 0 }, base = { 0 };
 	struct top_row *others;
 	uint32_t kept = t->count / 2, count = t->count;
 
@@ -162,6 +162,8 @@ static int shrink(struct top_table *t)
 		}
 		last.self += row->last.self;
 		all.self += row->all.self;
+		before.self += row->before.self;
+		base.self += row->base.self;
 		row__free(row);
 	}
 	others = row_of(t, &key);
@@ -169,16 +171,24 @@ static int shrink(struct top_table *t)
 		return -ENOMEM;
 	others->last.self += last.self;
 	others->all.self += all.self;
+	others->before.self += before.self;
+	others->base.self += base.self;
 	others->last.total = others->last.self;
 	others->all.total = others->all.self;
+	others->before.total = others->before.self;
+	others->base.total = others->base.self;
 	return 0;
 }
 
 /* -- stacks --------------------------------------------------------------------------------------- */
 
-static void table__begin(struct top_table *t)
+static void table__begin(struct top_table *t, bool lives)
 {
 	for (uint32_t i = 0; i < t->count; i++) {
+		if (lives) {
+			t->rows[i]->before = t->rows[i]->last;
+			t->rows[i]->all = (struct top_amount){ 0 };
+		}
 		t->rows[i]->last = (struct top_amount){ 0 };
 		if (t->rows[i]->account) {
 			t->rows[i]->account->last = (struct top_sums){ 0 };
@@ -194,10 +204,26 @@ static void table__begin(struct top_table *t)
 void top_model__begin(struct top_model *m)
 {
 	for (int i = 0; i < TOP_VIEWS; i++) {
-		table__begin(&m->tables[i]);
-		table__begin(&m->by_thread[i]);
+		table__begin(&m->tables[i], m->lives);
+		table__begin(&m->by_thread[i], m->lives);
 	}
 	m->last = m->last_gc = m->last_gvl = m->last_waits = 0;
+	if (m->lives)
+		m->all = m->all_gc = m->all_gvl = m->all_waits = 0;
+}
+
+static void table__rebase(struct top_table *t)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		t->rows[i]->base = t->rows[i]->last;
+}
+
+void top_model__rebase(struct top_model *m)
+{
+	for (int i = 0; i < TOP_VIEWS; i++) {
+		table__rebase(&m->tables[i]);
+		table__rebase(&m->by_thread[i]);
+	}
 }
 
 static int count_row(struct top_model *m, struct top_table *t, const struct top_key *k, uint64_t value, bool self)
@@ -467,9 +493,12 @@ static int by_choice(const void *a, const void *b, void *context)
 	const struct top_row *x = *(const struct top_row *const *)a, *y = *(const struct top_row *const *)b;
 	const struct top_choice *c = context;
 	const struct top_amount *m = top_row__amount(x, c->all), *n = top_row__amount(y, c->all);
+	int64_t grown = top_row__growth(x, c->all), other = top_row__growth(y, c->all);
 	int order = 0;
 
-	if (c->sort == TOP_BY_SELF && m->self != n->self)
+	if (c->sort == TOP_BY_GROWTH && grown != other)
+		order = grown > other ? -1 : 1;
+	else if (c->sort == TOP_BY_SELF && m->self != n->self)
 		order = m->self > n->self ? -1 : 1;
 	else if (c->sort != TOP_BY_NAME && m->total != n->total)
 		order = m->total > n->total ? -1 : 1;

@@ -24,7 +24,7 @@ enum top_view {
 	TOP_VIEWS
 };
 
-enum top_sort { TOP_BY_SELF, TOP_BY_TOTAL, TOP_BY_NAME, TOP_SORTS };
+enum top_sort { TOP_BY_SELF, TOP_BY_TOTAL, TOP_BY_NAME, TOP_BY_GROWTH, TOP_SORTS };
 
 /* In the unit of the report. */
 struct top_amount {
@@ -62,6 +62,7 @@ struct top_row {
 	uint32_t of;		/* of a thread: pid of its process; the same */
 	char *host;		/* of a recording of several machines: of which it is; else "" */
 	struct top_amount last, all;	/* of the last window, and since the reset */
+	struct top_amount before, base;	/* top_model::lives: `last` of the window before, and of the reset */
 	/* For the model. */
 	uint64_t hash, stack;
 	struct top_row *next;
@@ -83,6 +84,7 @@ struct top_model {
 	uint64_t last_waits, all_waits;	/* of them, in any state but running */
 	bool tells_made;		/* of some process it is known how many objects it made in a window */
 	uint32_t states;		/* in which any thread was by its account: a bit of each */
+	bool lives;			/* a window has what is there at its end, so windows are not added up: `all` is `last` */
 	uint64_t stacks;		/* that were added */
 };
 
@@ -94,6 +96,8 @@ int top_model__add(struct top_model *m, const struct extprof_stack *stack);
 int top_model__add_idle(struct top_model *m, const struct extprof_idle_thread *thread);
 /* Add all stacks of a report, and the accounts of its threads and processes.  0 or -ENOMEM. */
 int top_model__add_report(struct top_model *m, struct extprof_report *report);
+/* A reset of a model of what lives: growth is counted from now on. */
+void top_model__rebase(struct top_model *m);
 /* The row of the same name, place and number in another model; NULL: it has none. */
 const struct top_row *top_model__find(const struct top_model *m, enum top_view view, const struct top_row *row);
 /* The account of a row, which is made if it has none.  NULL: out of memory. */
@@ -124,6 +128,12 @@ struct top_choice {
 static inline const struct top_amount *top_row__amount(const struct top_row *row, bool all)
 {
 	return all ? &row->all : &row->last;
+}
+
+/* By how much the total has grown: in the last window, or since the reset. */
+static inline int64_t top_row__growth(const struct top_row *row, bool all)
+{
+	return (int64_t)(row->last.total - (all ? row->base.total : row->before.total));
 }
 
 /* The rows that have anything, sorted.  *rows is to be freed.  0 or -ENOMEM. */

@@ -11,13 +11,6 @@
 /* argp_error() returns if argp may not exit. */
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
 
-static bool is_at_end(const char *mode)
-{
-	struct extprof_mode_info info = { .size = sizeof(info) };
-
-	return !extprof_mode_info(mode, &info) && info.at_end;
-}
-
 /* Options that say what is shown of a recording. */
 static bool is_of_recording(enum option_id id)
 {
@@ -78,9 +71,6 @@ static error_t finish(struct options *o, struct argp_state *state)
 		FAIL("%s", e.text);
 	if (!o->recording.modes)
 		o->recording.modes = extprof_options_get(o->chosen)->modes;
-	if (words__any(o->recording.modes, is_at_end))
-		FAIL("a mode of %s shows what is there at the end of a recording, and no windows: extprof record -m %s",
-		     o->recording.modes, o->recording.modes);
 	/* Each thread by itself is its own matter. */
 	o->recording.threads = false;
 	if (extprof_recording_check(&o->recording, &e))

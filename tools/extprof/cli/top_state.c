@@ -14,6 +14,7 @@ static const char *const view_names[TOP_VIEWS] = {
 
 static const char *const sort_names[TOP_SORTS] = {
 	[TOP_BY_SELF] = "self", [TOP_BY_TOTAL] = "total", [TOP_BY_NAME] = "name",
+	[TOP_BY_GROWTH] = "growth",
 };
 
 /* The steps of + and -, ns. */

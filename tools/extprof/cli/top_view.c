@@ -11,7 +11,7 @@ static const char *const help[] = {
 	"v, Tab      the next of these views",
 	"t           each thread by itself",
 	"m           the next of the modes that are measured (-m)",
-	"s, S        sort by self, total, name; the other way round",
+	"s, S        sort by self, total, name, growth; the other way round",
 	"/           show only rows with a text in name, path or thread; Esc shows all again",
 	"c           all since the start or the last r, or only the last interval",
 	"r           reset: forget what was counted",
@@ -26,6 +26,7 @@ static const char *const help[] = {
 	"idle: part of the threads' time that is left out (--idle shows it).",
 	"left out: part of the mode that is not in --focus.",
 	"GC: part of the CPU time.  lost: samples without a stack, and why.",
+	"growth: of mode heap, in the last interval; with c since the start or the last r.",
 	NULL
 };
 
@@ -92,7 +93,8 @@ static void add_choice(const struct top_state *s, const struct top_head *h, stru
 
 	top_line__addf(l, "by %s%s, sorted by %s%s, %s", top_view__name(c->view),
 		       c->by_thread && !top_view__is_group(c->view) ? " of each thread" : "", top_sort__name(c->sort),
-		       c->reverse ? " (reverse)" : "", h->span ? "from the recording" : c->all ? "since the reset" : "last interval");
+		       c->reverse ? " (reverse)" : "", h->span ? "from the recording" : h->lives ? c->all ? "growth since the reset" : "growth in the last interval" :
+		       c->all ? "since the reset" : "last interval");
 	if (s->typing)
 		top_line__addf(l, "  filter: %s_", s->typed);
 	else if (*s->filter)
@@ -110,7 +112,9 @@ void top_view__head(const struct top_state *s, const struct top_head *h, unsigne
 		       h->processes, h->processes == 1 ? "" : "es");
 	if (h->span)
 		top_line__addf(&lines[0], "  %s  %.3g of %.3g s recorded", h->span, h->window, (double)s->interval / 1e9);
-	if (h->window > 0 && !h->span)
+	if (h->lives && !h->span)
+		top_line__addf(&lines[0], "  made in %.1f s", h->made_in);
+	else if (h->window > 0 && !h->span)
 		top_line__addf(&lines[0], "  %s %.1f s", s->choice.all ? "all" : "last", h->window);
 	if (!h->span)
 		top_line__addf(&lines[0], "  interval %.3g s", (double)s->interval / 1e9);
@@ -149,7 +153,7 @@ void top_view__row(const struct top_state *s, const struct top_head *h, const st
 
 	top_line__clear(l);
 	top_columns__choose(s, h, width, &c);
-	top_columns__add_numbers(&c, h, top_row__amount(row, s->choice.all), more, sum, l);
+	top_columns__add_numbers(&c, h, top_row__amount(row, s->choice.all), top_row__growth(row, s->choice.all), more, sum, l);
 	if (s->choice.by_thread && !top_view__is_group(s->choice.view))
 		add_name(l, row->thread, c.thread, width);
 	add_name(l, row->name, c.name, width);

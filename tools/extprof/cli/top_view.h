@@ -63,6 +63,8 @@ struct top_head {
 	double left_out;		/* part of it that --focus leaves out; 0 or less: none */
 	bool tells_made;		/* of some process `top_more::made` is known */
 	bool rests;			/* the mode has left out waits of threads since the reset */
+	bool lives;			/* top_model::lives */
+	double made_in;			/* s; of that mode: since when what is shown was made */
 	uint64_t samples, truncated, lost;
 	const char *why_lost;		/* the reason of most, a word; NULL: none is lost */
 	double own;			/* CPUs that extprof uses */

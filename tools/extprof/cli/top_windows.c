@@ -52,15 +52,18 @@ struct top_windows {
 	struct span last, all;
 	uint64_t own_seen;	/* CPU time of extprof when the window began, ns */
 	uint64_t taken;		/* when the last window ended; 0: there was none */
+	uint64_t since_start;	/* that all windows took, whatever was reset; ns */
 	uint32_t processes;
 };
 
 static void add_modes(struct top_windows *w, const char *list)
 {
 	while (list && *list && w->count < MODES_MAX) {
+		struct extprof_mode_info info = { .size = sizeof(info) };
 		size_t length = strcspn(list, ",");
 
 		snprintf(w->modes[w->count].name, sizeof(w->modes->name), "%.*s", (int)length, list);
+		w->modes[w->count].model.lives = !extprof_mode_info(w->modes[w->count].name, &info) && info.at_end;
 		w->count++;
 		list += length + (list[length] == ',');
 	}
@@ -127,7 +130,10 @@ void top_windows__begin(struct top_windows *w)
 void top_windows__reset(struct top_windows *w)
 {
 	for (uint32_t i = 0; i < w->count; i++) {
-		top_model__free(&w->modes[i].model);
+		if (w->modes[i].model.lives)
+			top_model__rebase(&w->modes[i].model);
+		else
+			top_model__free(&w->modes[i].model);
 		w->modes[i].time = 0;
 		memset(&w->modes[i].last, 0, sizeof(w->modes[i].last));
 		memset(&w->modes[i].all, 0, sizeof(w->modes[i].all));
@@ -295,6 +301,7 @@ int top_windows__take(struct top_windows *w, struct extprof_recording *r, struct
 	w->last.passed = w->taken ? now - w->taken : w->last.time;
 	w->taken = now;
 	w->all.time += w->last.time;
+	w->since_start += w->last.time;
 	w->all.passed += w->last.passed;
 	w->all.cpu += w->last.cpu;
 	w->all.own += w->last.own;
@@ -362,7 +369,7 @@ void top_windows__head(const struct top_windows *w, uint32_t mode, bool all, str
 		.mode = m->name, .source = m->source, .unit = m->unit, .window = (double)(all || !m->time ? s->time : m->time) / 1e9,
 		.on_cpu = -1, .gvl = -1, .gc = -1, .own = -1, .idle = a->idle ? (double)a->idle / (double)a->amount : -1,
 		.left_out = a->left_out ? (double)a->left_out / (double)a->amount : -1, .below = name_of_below(m->name),
-		.states = m->model.states, .rests = m->all.idle > 0, .tells_made = m->model.tells_made, .samples = a->samples, .truncated = a->truncated, .lost = a->lost, .processes = w->processes,
+		.lives = m->model.lives, .made_in = (double)w->since_start / 1e9, .states = m->model.states, .rests = m->all.idle > 0, .tells_made = m->model.tells_made, .samples = a->samples, .truncated = a->truncated, .lost = a->lost, .processes = w->processes,
 	};
 	for (uint32_t i = 0; i < REASONS_MAX; i++)
 		if (a->reasons[i] > a->reasons[most])

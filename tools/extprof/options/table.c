@@ -391,7 +391,7 @@ const struct option_row option_rows[OPTIONS] = {
 		CHOICES("method,line,state,thread,process"), .brief = "method, line, state, thread or process",
 		.help = "what rows are: %s (default: method)" },
 	[OPTION_SORT] = { "sort", "", "KEY", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = T,
-		CHOICES("self,total,name"), .brief = "by what rows are sorted",
+		CHOICES("self,total,name,growth"), .brief = "by what rows are sorted",
 		.help = "by what rows are sorted: %s (default: self)" },
 	[OPTION_FILTER] = { "filter", "", "TEXT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = T,
 		.brief = "only rows with this text", .help = "only rows with TEXT in name, path or thread" },
