@@ -209,6 +209,7 @@ static void look(struct engine *e, struct engine_shared *s, bool flush)
 		struct watched *w = s->list[i];
 
 		if (goes_on(e, w) && watch__look(&w->watch, &s->watcher, true) != -ESRCH) {
+			watch__give_time(&w->watch, deadline__now());
 			parked__look(&w->parked, deadline__now());
 			if (flush) {
 				watch__flush(&w->watch, &s->watcher);

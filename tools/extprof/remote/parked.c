@@ -16,6 +16,8 @@
 #define FRAMES_LEAST 512u
 /* Read at once: most stacks are not longer. */
 #define FRAMES_PART 8192u
+/* Of an EC, read at once. */
+#define EC_BYTES 1024u
 
 static bool can_park(const struct rb_debug_ext_ec *e)
 {
@@ -66,14 +68,14 @@ static void send_accounts(struct parked *p, bool lives)
 void parked__flush(struct parked *p)
 {
 	for (uint32_t i = 0; i < p->count; i++)
-		send(p, &p->list[i], p->looked_at);
+		send(p, &p->list[i], p->list[i].seen);
 	send_accounts(p, true);
 }
 
 void parked__free(struct parked *p)
 {
 	for (uint32_t i = 0; i < p->count; i++) {
-		send(p, &p->list[i], p->looked_at);
+		send(p, &p->list[i], p->list[i].seen);
 		free(p->list[i].stack);
 	}
 	send_accounts(p, false);
@@ -87,7 +89,7 @@ void parked__free(struct parked *p)
 }
 
 /* The parked fibers of the thread have waited for so much longer. */
-static int account(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t ns, bool anew)
+static int account(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t now, uint64_t ns, bool anew)
 {
 	uint32_t number = map64__get(&p->account_map, ec->thread_serial);
 	struct thread_account *a;
@@ -99,7 +101,7 @@ static int account(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t 
 		number = p->account_count++;
 		p->accounts[number] = (struct thread_account){
 			.process = p->process, .vm = p->vm, .thread = ec->thread_serial | THREAD_FIBERS,
-			.thread_slot = ec->thread_slot, .first = p->looked_at, .until = p->looked_at,
+			.thread_slot = ec->thread_slot, .first = now - ns, .until = now - ns,
 		};
 	}
 	a = &p->accounts[number];
@@ -111,56 +113,79 @@ static int account(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t 
 
 /* -- looks ----------------------------------------------------------------------------------------- */
 
-/* The labels and their marks, for a fiber that waits in one place for one request after the other.  One read, where both are
- * neighbours.  0 or -errno. */
-static int read_labels(const struct parked *p, uint64_t ec, struct parked_mark *mark)
-{
-	const struct rb_debug_ext_section *s = &p->layout->section;
-	const size_t label = sizeof(uint32_t), marks = RB_DEBUG_EXT_LABEL_MARKS * sizeof(uint16_t);
-	char both[64];
-	int err;
+/* What of an EC tells where a fiber is. */
+struct ec_words {
+	uint64_t cfp, stack, stack_words;
+	uint32_t label;
+	uint64_t label_marks;
+};
 
-	if (!s->ec_label)
-		return 0;
-	if (s->ec_label_marks >= s->ec_label + label && s->ec_label_marks - s->ec_label + marks <= sizeof(both)) {
-		err = memory__read(p->memory, ec + s->ec_label, both, s->ec_label_marks - s->ec_label + marks);
-		if (!err) {
-			memcpy(&mark->label, both, label);
-			memcpy(&mark->label_marks, both + s->ec_label_marks - s->ec_label, marks);
-		}
+/* A part of an EC, by its offset in it; size 0: it is not published. */
+struct ec_part {
+	uint64_t at;
+	size_t size;
+	void *to;
+};
+
+/* One read where all parts are near each other, as a read of another user's memory takes long. */
+static int read_parts(const struct memory *memory, uint64_t ec, const struct ec_part *parts, size_t count)
+{
+	uint64_t from = UINT64_MAX, until = 0;
+	char all[EC_BYTES];
+	int err = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		from = parts[i].size && parts[i].at < from ? parts[i].at : from;
+		until = parts[i].size && parts[i].at + parts[i].size > until ? parts[i].at + parts[i].size : until;
+	}
+	if (until > from && until - from <= sizeof(all)) {
+		err = memory__read(memory, ec + from, all, until - from);
+		for (size_t i = 0; !err && i < count; i++)
+			if (parts[i].size)
+				memcpy(parts[i].to, all + (parts[i].at - from), parts[i].size);
 		return err;
 	}
-	err = memory__read(p->memory, ec + s->ec_label, &mark->label, label);
-	return !err && s->ec_label_marks ? memory__read(p->memory, ec + s->ec_label_marks, &mark->label_marks, marks) : err;
+	for (size_t i = 0; !err && i < count; i++)
+		if (parts[i].size)
+			err = memory__read(memory, ec + parts[i].at, parts[i].to, parts[i].size);
+	return err;
 }
 
-/* Where the frames of the fiber end.  0 or -errno. */
-static int read_bounds(const struct parked *p, uint64_t ec, uint64_t *cfp, uint64_t *end)
+/* 0 or -errno. */
+static int read_ec(const struct parked *p, uint64_t ec, struct ec_words *w)
 {
 	const struct rb_debug_ext_section *s = &p->layout->section;
-	uint64_t stack, words;
-	int err = memory__read(p->memory, ec + s->ec_cfp, cfp, sizeof(*cfp));
+	uint16_t marks[RB_DEBUG_EXT_LABEL_MARKS] = { 0 };
+	const struct ec_part parts[] = {
+		{ s->ec_cfp, sizeof(w->cfp), &w->cfp }, { s->ec_vm_stack, sizeof(w->stack), &w->stack },
+		{ s->ec_vm_stack_size, sizeof(w->stack_words), &w->stack_words },
+		{ s->ec_label, s->ec_label ? sizeof(w->label) : 0, &w->label },
+		{ s->ec_label_marks, s->ec_label && s->ec_label_marks ? sizeof(marks) : 0, marks },
+	};
+	int err;
 
-	if (!err)
-		err = memory__read(p->memory, ec + s->ec_vm_stack, &stack, sizeof(stack));
-	if (!err)
-		err = memory__read(p->memory, ec + s->ec_vm_stack_size, &words, sizeof(words));
-	if (err)
-		return err;
-	*end = stack + 8 * words;
-	return *cfp >= stack && *cfp < *end && words < UINT64_MAX / 16 ? 0 : -EFAULT;
+	memset(w, 0, sizeof(*w));
+	err = read_parts(p->memory, ec, parts, sizeof(parts) / sizeof(parts[0]));
+	memcpy(&w->label_marks, marks, sizeof(marks));
+	return err;
 }
 
 /* Where is a fiber, in what, and for what does it work?  0 or -errno. */
 static int read_mark(const struct parked *p, uint64_t ec, struct parked_mark *mark)
 {
 	uint64_t end, part[FRAMES_PART / sizeof(uint64_t)];
-	int err;
+	struct ec_words w;
+	int err = read_ec(p, ec, &w);
 
 	memset(mark, 0, sizeof(*mark));
-	err = read_bounds(p, ec, &mark->cfp, &end);
 	if (err)
 		return err;
+	mark->cfp = w.cfp;
+	mark->label = w.label;
+	mark->label_marks = w.label_marks;
+	end = w.stack + 8 * w.stack_words;
+	if (w.cfp < w.stack || w.cfp >= end || w.stack_words >= UINT64_MAX / 16)
+		return -EFAULT;
 	if (end - mark->cfp > p->frames_max)
 		end = mark->cfp + p->frames_max;
 	for (uint64_t at = mark->cfp; at < end; at += sizeof(part)) {
@@ -171,7 +196,7 @@ static int read_mark(const struct parked *p, uint64_t ec, struct parked_mark *ma
 			return err;
 		mark->frames = hash__bytes(part, length, mark->frames);
 	}
-	return read_labels(p, ec, mark);
+	return 0;
 }
 
 static int note(struct map64 *map, uint64_t key, uint32_t value)
@@ -295,26 +320,46 @@ static struct parked_fiber *find(struct parked *p, const struct rb_debug_ext_ec 
 	return &p->list[p->count++];
 }
 
-static int look_at(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t now)
+/* When the pass before was at that EC. */
+static uint64_t passed_at(const struct parked *p, uint32_t number)
 {
-	struct parked_fiber *f = find(p, ec);
-	struct parked_mark mark;
-	/* All time since the last look counts for what this look finds: looks come at random moments. */
-	uint64_t ns = now - p->looked_at;
-	bool anew;
+	return p->before + (uint64_t)((double)(p->until - p->before) * number / p->tables.ec_count);
+}
 
+/* Nothing more can be read now. */
+static bool is_over(int err)
+{
+	return err == -EINTR || err == -ETIMEDOUT || err == -ESRCH || err == -ENOMEM;
+}
+
+static int look_at(struct parked *p, uint32_t number, uint64_t now)
+{
+	const struct rb_debug_ext_ec *ec = &p->tables.ecs[number].e;
+	struct parked_fiber *f;
+	struct parked_mark mark;
+	uint64_t from, ns;
+	bool anew;
+	int err = read_mark(p, ec->ec, &mark);
+
+	/* Else it was never resumed: it waits for nothing. */
+	if (err)
+		return is_over(err) ? err : 0;
+	f = find(p, ec);
 	if (!f)
 		return -ENOMEM;
-	/* Never resumed: it waits for nothing. */
-	if (read_mark(p, ec->ec, &mark))
-		return 0;
-	anew = !f->look || memcmp(&mark, &f->mark, sizeof(mark)) || !f->stack;
-	f->look = p->look;
+	/* All time since the last look counts for what this look finds: looks come at random moments. */
+	from = f->pass ? f->seen : passed_at(p, number);
+	if (from < p->looked_at)
+		from = p->looked_at;
+	ns = now > from ? now - from : 0;
+	anew = !f->pass || memcmp(&mark, &f->mark, sizeof(mark)) || !f->stack;
+	f->pass = p->pass;
 	if (anew) {
-		send(p, f, p->looked_at);
+		send(p, f, f->seen ? f->seen : from);
 		f->mark = mark;
 		read_stack(p, f, ec);
 	}
+	f->seen = now;
 	/* It has ended after a transfer: it waits for nothing. */
 	if (f->stack && !has_code(f->stack))
 		return 0;
@@ -323,7 +368,7 @@ static int look_at(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t 
 	 * before is a sample of its own. */
 	if (anew && f->stack && mark.label)
 		send(p, f, now);
-	return account(p, ec, ns, anew);
+	return account(p, ec, now, ns, anew);
 }
 
 /* Those that are not parked any more. */
@@ -333,11 +378,11 @@ static int forget_others(struct parked *p)
 	int err = 0;
 
 	for (uint32_t i = 0; i < p->count; i++) {
-		if (p->list[i].look == p->look) {
+		if (p->list[i].pass == p->pass) {
 			p->list[kept++] = p->list[i];
 			continue;
 		}
-		send(p, &p->list[i], p->looked_at);
+		send(p, &p->list[i], p->list[i].seen);
 		free(p->list[i].stack);
 	}
 	if (kept == p->count)
@@ -359,25 +404,43 @@ static uint64_t frames_max(uint32_t fibers)
 	return max;
 }
 
+static void begin_pass(struct parked *p, uint64_t now)
+{
+	p->pass++;
+	p->began = now;
+	p->frames_max = frames_max(p->tables.ec_count);
+}
+
+static int end_pass(struct parked *p, uint64_t now)
+{
+	p->next = 0;
+	p->before = p->began;
+	p->until = now;
+	return forget_others(p);
+}
+
 int parked__look(struct parked *p, uint64_t now)
 {
 	int err = parked__has_fibers(&p->tables, p->layout, p->memory);
 
 	if (!err && !p->count) {
 		p->looked_at = now;
+		p->next = 0;
 		return 0;
 	}
 	err = err < 0 ? err : note_threads(p);
-	p->look++;
-	p->frames_max = frames_max(p->tables.ec_count);
-	for (uint32_t i = 0; i < p->tables.ec_count && !err; i++) {
-		const struct rb_debug_ext_ec *ec = &p->tables.ecs[i].e;
+	if (err)
+		return err;
+	if (!p->next)
+		begin_pass(p, now);
+	while (p->next < p->tables.ec_count) {
+		const struct rb_debug_ext_ec *ec = &p->tables.ecs[p->next].e;
 
 		if (can_park(ec) && map64__get(&p->running, ec->ec) == MAP64_NONE)
-			err = look_at(p, ec, now);
+			err = look_at(p, p->next, deadline__now());
+		if (err)
+			return err == -EINTR || err == -ETIMEDOUT ? 0 : err;
+		p->next++;
 	}
-	if (!err)
-		err = forget_others(p);
-	p->looked_at = now;
-	return err;
+	return end_pass(p, deadline__now());
 }

@@ -26,7 +26,8 @@ struct parked_mark {
 
 struct parked_fiber {
 	uint64_t serial;		/* of its EC */
-	uint32_t look;			/* number of the last look that found it parked */
+	uint32_t pass;			/* number of the last pass that found it parked */
+	uint64_t seen;			/* it was looked at then; CLOCK_MONOTONIC, ns */
 	uint64_t ns;			/* that it is parked there, and that no sample stands for */
 	struct parked_mark mark;
 	struct sample_event *stack;	/* NULL: `lost` says why */
@@ -41,10 +42,17 @@ struct parked {
 	struct walker *walker;
 	struct event_queue *queue;	/* where samples and accounts go */
 	struct source_counters *counters;
-	uint64_t looked_at;		/* CLOCK_MONOTONIC, ns; the caller sets it to when the recording began */
+	uint64_t looked_at;		/* CLOCK_MONOTONIC, ns: what was before does not count; the caller sets it to when the
+					   recording began, or went on */
 	/* The rest is zero at first. */
-	uint32_t look;
-	uint64_t frames_max;		/* bytes of the frames of a fiber that are read at this look */
+	/*
+	 * A pass goes once over all ECs.  That is one look, if there is time for it; else the next look goes on where this one
+	 * has ended.
+	 */
+	uint32_t pass;			/* its number */
+	uint32_t next;			/* the EC, by its number in `tables`, where it goes on */
+	uint64_t began, before, until;	/* when it began, and the pass before began and ended; 0: there was none */
+	uint64_t frames_max;		/* bytes of the frames of a fiber that are read in this pass */
 	struct tables tables;
 	struct map64 threads;		/* serial -> number in tables.threads */
 	struct map64 running;		/* addresses of ECs that are not parked */
@@ -60,7 +68,7 @@ struct parked {
 
 /* Can a fiber of the program be parked while others run?  1 yes; 0 no; or -errno of reading the memory. */
 int parked__has_fibers(struct tables *tables, const struct layout *layout, const struct memory *memory);
-/* 0 or -errno. */
+/* 0, also if there was no time for all of them; or -errno. */
 int parked__look(struct parked *p, uint64_t now);
 /* Send what there is. */
 void parked__flush(struct parked *p);

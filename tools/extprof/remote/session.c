@@ -98,8 +98,10 @@ static void look_at_all(struct remote_session *s)
 
 		if (f->watch && f->watch->space)
 			watch__look(f->watch, &s->watcher, true);
-		if (f->parked)
+		if (f->parked && f->watch->space) {
+			watch__give_time(f->watch, deadline__now());
 			parked__look(f->parked, deadline__now());
+		}
 	}
 }
 

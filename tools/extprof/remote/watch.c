@@ -421,11 +421,16 @@ static bool is_blocked(const struct watch *w, const struct watcher *by, const st
 
 /* -- looks ------------------------------------------------------------------------------------------- */
 
+void watch__give_time(struct watch *w, uint64_t now)
+{
+	deadline__start(&w->deadline, -1, now + LOOK_TIMEOUT);
+}
+
 static int find_threads(struct watch *w, struct watcher *by, uint64_t now)
 {
 	int err;
 
-	deadline__start(&w->deadline, -1, now + LOOK_TIMEOUT);
+	watch__give_time(w, now);
 	err = layout__refresh(&w->layout, &w->space->memory);
 	if (!err)
 		err = tables__read_threads(&w->tables, &w->layout, &w->space->memory);

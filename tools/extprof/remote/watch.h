@@ -132,6 +132,8 @@ void watch__close(struct watch *w, struct watcher *by);
 
 /* Look at all threads.  `stacks`: read those that are needed.  0; -ESRCH the memory is gone; or -errno. */
 int watch__look(struct watch *w, struct watcher *by, bool stacks);
+/* The memory of the process may be read for so long as one look takes at most: for another look than that at its threads. */
+void watch__give_time(struct watch *w, uint64_t now);
 /* Look at all threads, and call back with the account of each as of now. */
 void watch__accounts(struct watch *w, struct watcher *by,
 		     void (*callback)(void *context, const struct thread_account *account), void *context);
