@@ -161,6 +161,47 @@ def five_deep_yjit(ctx):
     return compare(ctx, "pings", PINGS, ruby=YJIT)
 
 
+STATIC = """#include <ruby.h>
+void Init_native_truth(void);
+int main(int argc, char **argv)
+{
+	ruby_sysinit(&argc, &argv);
+	RUBY_INIT_STACK;
+	ruby_init();
+	Init_native_truth();
+	return ruby_run_node(ruby_options(argc, argv));
+}
+"""
+
+
+@case(timeout=90)
+def static_executable(ctx):
+    """A program that has ruby, the C library and the extension in it, without a table of its functions. All of it is one file, so the
+    extension is a part of the VM: --native-vm shows its functions."""
+    said = subprocess.run([harness.RUBY, "-e", "c = RbConfig::CONFIG; puts c['libdir'] + '/' + c['LIBRUBY_A'], c['MAINLIBS']"],
+                          stdout=subprocess.PIPE, text=True, check=True, env=harness.environment()).stdout.splitlines()
+    program = ctx.path("static")
+    link = subprocess.run([native.tool("CC"), "-O2", "-g", "-fomit-frame-pointer", "-static", *headers(), "-o", program,
+                           ctx.write("main.c", STATIC), SOURCE, *said[0].split(), *said[1].split()], stderr=subprocess.PIPE, text=True)
+    check(link.returncode == 0, "%s", link.stderr[-600:])
+    with open(os.path.join(harness.PROGRAMS, "native_truth.rb"), encoding="utf-8") as f:
+        script = ctx.write("truth.rb", f.read().replace("require ARGV[0]\n", ""))
+    t = Truth.__new__(Truth)
+    t.ctx, t.p = ctx, ctx.start([program, "--disable=gems", script, "x"])
+    t.p.expect("ready")
+    told = []
+    for what, truth in (("chain", CHAIN), ("pings", PINGS)):
+        stacks = below(t.profile(what, 1.5, 1000, "--native-vm"), what)
+        total, marked = sum(n for _, n in stacks), sum(n for labels, n in stacks if is_marked(labels))
+        ours = [([l for l in labels if l in truth], n) for labels, n in stacks if not is_marked(labels)]
+        whole = sum(n for labels, n in ours if labels == truth)
+        wrong = [labels for labels, _ in stacks if not is_marked(labels) and [l for l in labels if l in truth] != truth[:len([l for l in labels if l in truth])]]
+        check(total > 100 and not wrong, "%d samples, wrong: %s", total, wrong[:1])
+        check(marked <= 0.005 * total and whole >= 0.9 * total, "%d whole, %d marked of %d", whole, marked, total)
+        told.append("%s: %d of %d whole, %d marked" % (what, whole, total, marked))
+    return "; ".join(told)
+
+
 def functions_of_the_vm():
     """Names of the program's own functions, as extprof shows them."""
     program = subprocess.run([harness.RUBY, "-e", "puts File.readlink('/proc/self/exe')"], stdout=subprocess.PIPE, text=True, check=True,
@@ -317,28 +358,60 @@ def libstdcxx():
     return said.stdout.strip()
 
 
-@case(timeout=90)
-def names_of_cxx(ctx):
-    """As they are written in the program, if extprof was built where there is a compiler for C++."""
+def of_cxx(ctx, method, code):
+    """[(labels, samples)] below a method that calls the extension in C++; None: there is no compiler for it."""
     cxx = shutil.which(os.environ.get("CXX", "c++"))
     if not cxx or not os.path.isabs(libstdcxx()):
-        return "not tested: there is no compiler for C++"
+        return None
     path = ctx.path("native_cxx.so")
     native.run(cxx, *FLAGS, *headers(), "-o", path, os.path.join(harness.PROGRAMS, "native_cxx.cc"))
-    p = ctx.ruby("-e", "require ARGV[0]; $stdout.sync = true; def runs = Cxx.run(200); puts 'ready'; $stdin.gets; "
+    p = ctx.ruby("-e", "require ARGV[0]; $stdout.sync = true; def Cxx.between(n) = inner(n); def %s = %s; puts 'ready'; $stdin.gets; "
                        "t = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1; "
-                       "runs while Process.clock_gettime(Process::CLOCK_MONOTONIC) < t; puts 'done'", path)
+                       "%s while Process.clock_gettime(Process::CLOCK_MONOTONIC) < t; puts 'done'" % (method, code, method), path)
     p.expect("ready")
     out = ctx.path("out.folded")
     reader, said = watch(ctx, p.pid, "-F", harness.rate(2000), "-o", out)
     p.tell("go")
     p.line()
-    stacks = below(end(reader, said, out), "runs")
+    return below(end(reader, said, out), method)
+
+
+@case(timeout=90)
+def names_of_cxx(ctx):
+    """As they are written in the program, if extprof was built where there is a compiler for C++."""
+    stacks = of_cxx(ctx, "runs", "Cxx.run(200)")
+    if stacks is None:
+        return "not tested: there is no compiler for C++"
     truth = ["Cxx.run", "ext_run(unsigned long, unsigned long)", "truth::(anonymous namespace)::Inner::operator()(char const*) const",
              "truth::Worker<long>::run(long)"]
     right, total = sum(n for labels, n in stacks if labels == truth), sum(n for _, n in stacks)
     check(total > 50 and right >= 0.9 * total, "%d of %d are %s: %s", right, total, truth, stacks[:2])
     return "%d of %d: %s" % (right, total, truth[-2])
+
+
+@case(timeout=90)
+def exceptions_of_cxx(ctx):
+    """They are thrown and caught below Ruby code, raised through it, and thrown again above: before, in the handlers, and after."""
+    stacks = of_cxx(ctx, "throws", "Cxx.outer(100)")
+    if stacks is None:
+        return "not tested: there is no compiler for C++"
+    burn = "truth::Worker<long>::run(long)"
+    outer = ["Cxx.outer", "ext_outer(unsigned long, unsigned long)"]
+    inner = outer + ["call_ruby(unsigned long)", "Cxx.between", "Cxx.inner", "ext_inner(unsigned long, unsigned long)"]
+    truths = [inner + ["thrower(long)", burn], inner + ["caught(long)", burn], outer + ["after(long)", burn]]
+    known = set(sum(truths, []))
+    counts, total, marked = [0, 0, 0], 0, 0
+    for labels, n in stacks:
+        total += n
+        marked += n * is_marked(labels)
+        # What the exceptions themselves run in libstdc++, libgcc and the VM is within these.
+        ours = [l for l in (label.replace(" [clone .cold]", "") for label in labels) if l in known]
+        check(is_marked(labels) or any(ours == truth[:len(ours)] for truth in truths), "%s", labels)
+        for i, truth in enumerate(truths):
+            counts[i] += n * (ours == truth)
+    check(total > 100 and marked <= 0.02 * total, "%d of %d are marked: %s", marked, total, [s for s in stacks if is_marked(s[0])][:2])
+    check(all(0.2 * total < c < 0.45 * total for c in counts), "%s of %d are whole", counts, total)
+    return "%d, %d and %d of %d: in what throws, in its handler, in that of the caller; %d marked" % (*counts, total, marked)
 
 
 RUST = """#include <ruby.h>

@@ -3,10 +3,13 @@
  * that of this program and of its libraries. */
 #include "test.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gnu/libc-version.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -74,6 +77,66 @@ TEST(unwind_rows_of_this_program)
 	CHECK(begins > 2000 && plain >= begins - 10);
 	close(fd);
 	free(rows);
+}
+
+/* A copy of the file that has the function, without the header of its table of functions. */
+static int without_table(const void *function, uint64_t *size)
+{
+	int fd = memfd_create("without-table", MFD_CLOEXEC), from;
+	Elf64_Ehdr header;
+	Elf64_Phdr p;
+	struct stat st;
+	Dl_info info;
+
+	if (!dladdr(function, &info) || (from = open(info.dli_fname, O_RDONLY | O_CLOEXEC)) < 0)
+		return -1;
+	if (fstat(from, &st))
+		return -1;
+	*size = (uint64_t)st.st_size;
+	for (off_t at = 0; at < st.st_size;)
+		if (sendfile(fd, from, &at, (size_t)(st.st_size - at)) <= 0)
+			return -1;
+	if (pread(fd, &header, sizeof(header), 0) != sizeof(header))
+		return -1;
+	for (uint32_t i = 0; i < header.e_phnum; i++) {
+		off_t at = (off_t)(header.e_phoff + i * sizeof(p));
+
+		if (pread(fd, &p, sizeof(p), at) != sizeof(p))
+			return -1;
+		p.p_type = p.p_type == PT_GNU_EH_FRAME ? PT_NULL : p.p_type;
+		if (pwrite(fd, &p, sizeof(p), at) != sizeof(p))
+			return -1;
+	}
+	close(from);
+	return fd;
+}
+
+/* A static executable has entries for its functions, and no table of them: the rows are the same. */
+TEST(unwind_rows_of_a_file_without_a_table)
+{
+	const void *functions[] = { (const void *)(uintptr_t)crc32, (const void *)(uintptr_t)gnu_get_libc_version };
+	struct unwind_row *rows = malloc(ROWS_MAX * sizeof(*rows)), *others = malloc(ROWS_MAX * sizeof(*others));
+
+	for (int i = 0; i < 2; i++) {
+		uint32_t count, other;
+		uint64_t base, size;
+		struct stat st;
+		Dl_info info;
+		int fd, copy;
+
+		CHECK(dladdr(functions[i], &info));
+		fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+		copy = without_table(functions[i], &size);
+		CHECK(copy >= 0 && !fstat(fd, &st));
+		CHECK_INT(read_all(fd, (uint64_t)st.st_size, rows, ROWS_MAX, &count, &base), 0);
+		CHECK_INT(read_all(copy, size, others, ROWS_MAX, &other, &base), 0);
+		CHECK_INT(other, count);
+		CHECK(count > 500 && !memcmp(rows, others, count * sizeof(*rows)));
+		close(fd);
+		close(copy);
+	}
+	free(rows);
+	free(others);
 }
 
 /* Functions whose caller is not found by the CFA, the return address below it, and rbp. */

@@ -21,6 +21,7 @@
 #define PE_INDIRECT 0x80
 
 #define ENTRY_MAX 65536u	/* bytes of the rules of one function */
+#define SCANNED_MAX (512u << 10)	/* functions of a file without a table */
 
 struct common {
 	uint64_t at;		/* address of this CIE; 0: none was read */
@@ -35,12 +36,18 @@ struct function {
 	struct cfi_bytes code;
 };
 
+/* A function and its entry: less than the lowest address of code, and than that of .eh_frame. */
+struct scanned {
+	uint32_t function, entry;
+};
+
 struct search {
 	struct elf_file *f;
 	struct elf_window entries;
 	struct common common;
 	uint64_t table, count;	/* of .eh_frame_hdr: address and entries */
-	uint64_t header;	/* its address */
+	uint64_t header;	/* its address; that of .eh_frame if `scanned` is the table */
+	const struct scanned *scanned;
 	struct arm64_part parts[ARM64_PARTS_MAX];
 	uint32_t part_count;
 	struct unwind_rows *out;
@@ -211,10 +218,14 @@ static bool is_sigreturn(struct search *s, const struct function *fn)
 /* The addresses of a function and of its entry, by its number in the table; 0: there is none. */
 static uint64_t entry_of(struct search *s, uint64_t number, uint64_t *function)
 {
-	const uint8_t *p = at_address(s, &s->f->content, s->table + 8 * number, 8);
+	const uint8_t *p = s->scanned ? NULL : at_address(s, &s->f->content, s->table + 8 * number, 8);
 	int32_t offset[2];
 
 	*function = 0;
+	if (s->scanned) {
+		*function = s->out->base + s->scanned[number].function;
+		return s->header + s->scanned[number].entry;
+	}
 	if (!p)
 		return 0;
 	memcpy(offset, p, sizeof(offset));
@@ -320,6 +331,91 @@ static int find_table(struct search *s)
 	return s->count && s->count <= UNWIND_FUNCTIONS_MAX ? 0 : -ENODATA;
 }
 
+/* -- files without that table --------------------------------------------------------------------- */
+
+/* Down to its place among those below it.  qsort(3) may want memory, which the helper has not. */
+static void sift(struct scanned *list, uint32_t at, uint32_t count)
+{
+	struct scanned moved = list[at];
+
+	for (uint32_t child; (child = 2 * at + 1) < count; at = child) {
+		child += child + 1 < count && list[child + 1].function > list[child].function;
+		if (list[child].function <= moved.function)
+			break;
+		list[at] = list[child];
+	}
+	list[at] = moved;
+}
+
+static void sort(struct scanned *list, uint32_t count)
+{
+	for (uint32_t i = count / 2; i-- > 0;)
+		sift(list, i, count);
+	for (uint32_t i = count; i-- > 1;) {
+		struct scanned last = list[i];
+
+		list[i] = list[0];
+		list[0] = last;
+		sift(list, 0, i);
+	}
+}
+
+/* All functions that the section has entries of.  How many. */
+static uint32_t scan(struct search *s, uint64_t size, struct scanned *list)
+{
+	uint32_t count = 0;
+
+	for (uint64_t at = 0; size - at >= 8 && count < SCANNED_MAX && !s->f->budget->exceeded;) {
+		const uint8_t *p = at_address(s, &s->entries, s->header + at, 8);
+		uint32_t words[2];
+		struct function fn;
+
+		if (!p)
+			break;
+		memcpy(words, p, sizeof(words));
+		/* Of all ones the length follows in 64 bits: nobody writes so much. */
+		if (words[0] > ENTRY_MAX - 4 || (words[0] && words[0] > size - at - 4))
+			break;
+		if (words[0] >= 4 && words[1] && read_function(s, s->header + at, &fn) && fn.begin >= s->out->base && fn.end <= s->out->end)
+			list[count++] = (struct scanned){ (uint32_t)(fn.begin - s->out->base), (uint32_t)at };
+		/* A length of 0 ends the entries of one of the files that were linked. */
+		at += 4 + (uint64_t)words[0];
+	}
+	return count;
+}
+
+/*
+ * Static executables have entries and no table.  It is made from all of them, and kept for the next piece of the same file: who
+ * makes two files that look the same gets wrong rows.
+ */
+static int scan_entries(struct search *s, uint64_t size, bool goes_on)
+{
+	static struct scanned list[SCANNED_MAX];
+	static struct {
+		uint64_t size, at, bytes;
+		struct elf_build_id build_id;
+		uint32_t count;
+	} last;
+	const struct elf_build_id *id = &s->out->build_id;
+	Elf64_Shdr section;
+
+	if (!elf_file__find(s->f, ".eh_frame", &section) || !section.sh_addr || section.sh_size > UINT32_MAX)
+		return -ENODATA;
+	s->header = section.sh_addr;
+	if (!goes_on || last.size != size || last.at != section.sh_addr || last.bytes != section.sh_size ||
+	    last.build_id.size != id->size || memcmp(last.build_id.bytes, id->bytes, id->size)) {
+		last.size = size;
+		last.at = section.sh_addr;
+		last.bytes = section.sh_size;
+		last.build_id = *id;
+		last.count = scan(s, section.sh_size, list);
+		sort(list, last.count);
+	}
+	s->scanned = list;
+	s->count = last.count;
+	return s->count ? 0 : -ENODATA;
+}
+
 /* From the lowest to the highest address of code. */
 static int find_code(struct search *s)
 {
@@ -361,6 +457,8 @@ int elf_unwind__rows(int fd, uint64_t size, uint16_t machine, struct elf_budget 
 	if (!err) {
 		elf_file__build_id(&file, &rows->build_id);
 		err = find_table(&s);
+		if (err)
+			err = scan_entries(&s, size, from->function > 0);
 	}
 	rows->next = *from;
 	if (s.common.cfi.machine && s.common.cfi.machine->elf == EM_AARCH64 && (!err || err == -ENODATA)) {

@@ -308,7 +308,7 @@ static void append_c(struct joining *j, uint32_t begin, uint32_t end, struct seg
 	for (inner.end = s.begin; inner.end < s.end && !is_of_vm(j, inner.end); inner.end++)
 		;
 	for (uint32_t i = inner.end; i < s.end; i++)
-		left_out |= !is_of_vm(j, i);
+		left_out |= j->f->vm || !is_of_vm(j, i);
 	if (left_out)
 		append_mark(j, FRAME_MARK, left_out_mark);
 	append_segment(j, inner, false);
@@ -396,7 +396,7 @@ static void append_leaf(struct joining *j)
 	while (s.end < j->nr && !is_of_vm(j, s.end))
 		s.end++;
 	for (uint32_t i = s.end; i < j->nr; i++)
-		left_out |= !is_of_vm(j, i);
+		left_out |= j->f->vm || !is_of_vm(j, i);
 	if (left_out)
 		append_mark(j, FRAME_MARK, why ? why : left_out_mark);
 	append_segment(j, s, false);
