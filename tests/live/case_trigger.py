@@ -219,7 +219,7 @@ def pauses_of_the_collector(ctx):
     return "limit %.0f ms: %s" % (limit / 1e6, " ".join("%.0f" % (t[2] / 1e6) for t in told))
 
 
-@case(timeout=180, patient=True)
+@case(timeout=180)
 def slow_requests(ctx):
     """Of requests those that last longer fire, with their label, and are kept from their begin on."""
     ruby, reader = begin(ctx, "-m", "wall", "--trigger", "label:request>400ms", "--around", "1s", "-F", "199")
