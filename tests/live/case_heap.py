@@ -206,7 +206,7 @@ def in_children(ctx):
     for _ in range(3):
         check(program.line(timeout=60) in ("child", "cleared"), "the program")
     profile = stop(ctx, reader)
-    no_garbage(profile)
+    no_garbage(profile, 4 * KIB)
     processes = sorted({s.labels()[0] for s in profile.stacks})
     worst = 0
     found = []
