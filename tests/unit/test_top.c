@@ -692,6 +692,14 @@ TEST(top_keys_change_what_is_shown)
 	key('s');
 	key('s');
 	CHECK_INT(state.choice.sort, TOP_BY_SELF);
+	/* A mode of what lives has one more. */
+	state.lives = true;
+	key('s');
+	key('s');
+	key('s');
+	CHECK_INT(state.choice.sort, TOP_BY_GROWTH);
+	key('s');
+	CHECK_INT(state.choice.sort, TOP_BY_SELF);
 	key('S');
 	CHECK(state.choice.reverse);
 	key('t');

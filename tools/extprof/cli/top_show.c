@@ -63,6 +63,7 @@ static void draw_rows(struct top_show *t, unsigned int width, unsigned int heigh
 	uint32_t count = 0;
 
 	head_of(t, &h);
+	t->state.lives = h.lives;
 	top_view__head(&t->state, &h, width, head);
 	for (unsigned int i = 0; i < TOP_HEAD_LINES; i++)
 		top_screen__line(t->screen, i, head[i].text, i + 1 == TOP_HEAD_LINES ? TOP_TITLE : i ? TOP_PLAIN : TOP_BOLD);

@@ -175,7 +175,7 @@ enum top_action top_state__key(struct top_state *s, uint32_t key, uint32_t page,
 		s->help = true;
 		return TOP_DRAW;
 	case 's':
-		s->choice.sort = (s->choice.sort + 1) % TOP_SORTS;
+		s->choice.sort = (s->choice.sort + 1) % (s->lives ? TOP_SORTS : TOP_BY_GROWTH);
 		return TOP_DRAW;
 	case 'S':
 		s->choice.reverse = !s->choice.reverse;

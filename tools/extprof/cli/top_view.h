@@ -42,6 +42,7 @@ struct top_state {
 	char filter[128];
 	char typed[128];		/* what has been typed of a filter */
 	bool typing, paused, help;
+	bool lives;			/* the mode that is shown tells growth: rows can be sorted by it */
 	bool recorded;			/* what is shown is over: there is nothing to pause or to forget, and time has two directions */
 	uint32_t mode, modes;		/* which one is shown, of how many */
 	uint32_t first;			/* row that is shown first */
