@@ -46,8 +46,8 @@ def inclusive(profile, function, of=lambda s: True):
 
 
 def is_early(s):
-    """It was taken before the mappings of its process were read: its stack is not whole, and says so."""
-    return not s.labels() or "[native code in no file]" in s.labels()
+    """It was taken before the mappings of its process were read, or the rules of a file: its stack is not whole, and says so."""
+    return not s.labels() or any(l == "[native code in no file]" or l.endswith(": not read in time]") for l in s.labels())
 
 
 def check_shares(profile, truth, what="", of=lambda s: True):
