@@ -5,7 +5,7 @@
 (function () {
   var NS = "http://www.w3.org/2000/svg";
   var ROW = 17, PAD = 10, TOP = D.top, FOOT = 30, CHAR = 7.25, MIN = 0.25, LINE = 15, LINES_MAX = 6;
-  var DRAWN_MAX = 8000;  // frames: more take a browser seconds
+  var DRAWN_MAX = 4000;  // frames: more take a browser seconds
   var NARROWEST = 300, PARTS_MAX = 1000;
   var FONT = '12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace';
   var svg = document.getElementById("graph");
