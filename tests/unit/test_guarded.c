@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -215,4 +216,28 @@ TEST(guarded_opens_files_of_proc)
 	fclose(f);
 	CHECK(!guarded__open(&g, 0, 0, GUARDED_CMDLINE, 1 << 20, &err));
 	CHECK_INT(err, -ENOENT);
+}
+
+/* The queue of epoll(7) is locked while a file in it is asked, and that file can be of a file system that does not answer. */
+TEST(guarded_opens_what_is_said_of_a_descriptor)
+{
+	struct guarded g = { .user = 12348, .number = (uint32_t)epoll_create1(EPOLL_CLOEXEC) };
+	struct epoll_event event = { .events = EPOLLIN };
+	int pipes[2], watched = -1, err;
+	char line[256];
+	FILE *f;
+
+	CHECK(!pipe(pipes) && !epoll_ctl((int)g.number, EPOLL_CTL_ADD, pipes[0], &event));
+	f = guarded__open(&g, getpid(), 0, GUARDED_FDINFO, 1 << 20, &err);
+	CHECK(f);
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "tfd: %d", &watched);
+	CHECK_INT(watched, pipes[0]);
+	if (f)
+		fclose(f);
+	close((int)g.number);
+	CHECK(!guarded__open(&g, getpid(), 0, GUARDED_FDINFO, 1 << 20, &err));
+	CHECK_INT(err, -ENOENT);
+	close(pipes[0]);
+	close(pipes[1]);
 }

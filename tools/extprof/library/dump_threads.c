@@ -99,16 +99,14 @@ static bool add_fd(pid_t pid, uint32_t fd, bool *is_epoll, struct text *out)
 	return true;
 }
 
-/* Append ": 3 files: 4 socket to 10.0.0.1:80, 5 pipe:[77] and 1 more", as the kernel says in fdinfo; nothing if it does not. */
+/* Append " of 3 files: 4 socket to 10.0.0.1:80, 5 pipe:[77] and 1 more", as the kernel says in fdinfo; nothing if it does not. */
 static void add_watched(pid_t pid, uint32_t epoll, struct text *out)
 {
 	uint32_t fds[WATCHED_NAMED], count = 0;
-	char path[PROC_PATH_MAX], line[256];
+	FILE *f = proc__open_fdinfo(pid, epoll);
+	char line[256];
 	bool is_epoll;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%" PRIu32, pid, epoll);
-	f = fopen(path, "re");
 	if (!f)
 		return;
 	while (count < WATCHED_MAX && fgets(line, sizeof(line), f)) {

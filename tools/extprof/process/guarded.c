@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -24,7 +25,7 @@
 enum operation { READ_MEMORY = 1, WRITE_MEMORY, READ_BY_PID, OPEN_FILE };
 
 struct request {
-	uint32_t operation, file;
+	uint32_t operation, file, number;
 	pid_t pid, thread;
 	uint64_t address, length;
 	cpu_set_t cpus;		/* where the thread that asks may run; none: not known */
@@ -40,9 +41,16 @@ _Static_assert(sizeof(struct answer) <= HELPER_ANSWER_MAX, "an answer fits");
 
 /* -- in the helper ----------------------------------------------------------------------------------- */
 
-const char *const guarded_file_names[GUARDED_FILES] = {
-	[GUARDED_CMDLINE] = "cmdline", [GUARDED_MAPS] = "maps", [GUARDED_ENVIRON] = "environ",
-};
+void guarded__path(char *to, pid_t pid, pid_t thread, enum guarded_file file, uint32_t number)
+{
+	static const char *const names[GUARDED_FILES] = {
+		[GUARDED_CMDLINE] = "cmdline", [GUARDED_MAPS] = "maps", [GUARDED_ENVIRON] = "environ",
+	};
+	char fdinfo[32];
+
+	snprintf(fdinfo, sizeof(fdinfo), "fdinfo/%" PRIu32, number);
+	proc__path(to, pid, thread, file == GUARDED_FDINFO ? fdinfo : names[file]);
+}
 
 static int begin(void)
 {
@@ -54,7 +62,7 @@ static int open_file(const struct request *q)
 	char at[PROC_PATH_MAX];
 	int fd;
 
-	proc__path(at, q->pid, q->thread, guarded_file_names[q->file]);
+	guarded__path(at, q->pid, q->thread, q->file, q->number);
 	fd = open(at, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -288,7 +296,7 @@ int guarded__write(const struct guarded *g, int mem, uint64_t address, const voi
 
 FILE *guarded__open(const struct guarded *g, pid_t pid, pid_t thread, enum guarded_file file, size_t max, int *err)
 {
-	struct request q = { .operation = OPEN_FILE, .file = file, .pid = pid, .thread = thread };
+	struct request q = { .operation = OPEN_FILE, .file = file, .number = g->number, .pid = pid, .thread = thread };
 	struct text text = { .limit = max };
 	struct answer a;
 	FILE *f = NULL;

@@ -34,6 +34,7 @@
 struct guarded {
 	uid_t user;
 	struct deadline *deadline;	/* NULL none */
+	uint32_t number;		/* GUARDED_FDINFO: of that descriptor */
 };
 
 /*
@@ -48,9 +49,10 @@ int guarded__write(const struct guarded *g, int mem, uint64_t address, const voi
 /* By process_vm_readv(2). */
 int guarded__read_pid(const struct guarded *g, pid_t pid, uint64_t address, void *to, size_t length);
 
-/* Files that show memory of a process. */
-enum guarded_file { GUARDED_CMDLINE, GUARDED_MAPS, GUARDED_ENVIRON, GUARDED_FILES };
-extern const char *const guarded_file_names[GUARDED_FILES];
+/* Files of /proc that a process can keep waiting: they show its memory, or ask a file that it has open. */
+enum guarded_file { GUARDED_CMDLINE, GUARDED_MAPS, GUARDED_ENVIRON, GUARDED_FDINFO, GUARDED_FILES };
+/* `to` has PROC_PATH_MAX bytes.  `number`: as in struct guarded. */
+void guarded__path(char *to, pid_t pid, pid_t thread, enum guarded_file file, uint32_t number);
 
 /* Like fopen(): NULL and *err on an error.  It has `max` bytes of the file at most.  The caller closes it. */
 FILE *guarded__open(const struct guarded *g, pid_t pid, pid_t thread, enum guarded_file file, size_t max, int *err);

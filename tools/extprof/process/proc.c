@@ -110,20 +110,30 @@ bool proc__is_trusted(pid_t pid, uid_t *user)
 	return trusted && shares(pid, "ns/mnt");
 }
 
-FILE *proc__open(pid_t pid, pid_t thread, enum guarded_file file)
+static FILE *open_guarded(pid_t pid, pid_t thread, enum guarded_file file, uint32_t number)
 {
 	char at[PROC_PATH_MAX];
-	struct guarded g = { 0 };
+	struct guarded g = { .number = number };
 	FILE *f;
 	int err;
 
 	if (proc__is_trusted(pid, &g.user)) {
-		proc__path(at, pid, thread, guarded_file_names[file]);
+		guarded__path(at, pid, thread, file, number);
 		return fopen(at, "re");
 	}
 	f = guarded__open(&g, pid, thread, file, MEMORY_FILE_MAX, &err);
 	errno = -err;
 	return f;
+}
+
+FILE *proc__open(pid_t pid, pid_t thread, enum guarded_file file)
+{
+	return open_guarded(pid, thread, file, 0);
+}
+
+FILE *proc__open_fdinfo(pid_t pid, uint32_t fd)
+{
+	return open_guarded(pid, 0, GUARDED_FDINFO, fd);
 }
 
 bool proc__is_exiting(pid_t pid, pid_t thread)

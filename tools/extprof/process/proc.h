@@ -21,6 +21,8 @@ bool proc__is_trusted(pid_t pid, uid_t *user);
 
 /* Open a file that shows memory of the process, whoever it belongs to.  NULL and errno on an error. */
 FILE *proc__open(pid_t pid, pid_t thread, enum guarded_file file);
+/* What the kernel tells of a descriptor of it.  That of epoll(7) waits as long as a file in its queue does not answer poll(2). */
+FILE *proc__open_fdinfo(pid_t pid, uint32_t fd);
 
 /* The inode of its program; 0 unknown. */
 uint64_t proc__exe(pid_t pid, pid_t thread);
