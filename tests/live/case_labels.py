@@ -3,6 +3,8 @@ import gzip
 import json
 import os
 import re
+import signal
+import time
 from collections import Counter
 
 import harness
@@ -121,17 +123,23 @@ def resident(pid):
 NO_VALUE = ("[request: expired]", "[request: one of too many values]", "[request: not read]")
 
 
-def values(ctx, turns, seconds):
+def values(ctx, turns, seconds, stands_still=0):
     """({kind: samples}, profile, words about both) of a program with a new value for each piece of work, which
-    is in a method whose number is the value modulo 4."""
+    is in a method whose number is the value modulo 4. extprof is stopped for `stands_still` seconds of that."""
     ruby = ctx.ruby("-e", "puts 'ready'; $stdout.flush; n = 0; "
                     "4.times { |i| eval(%%(def work_#{i} = (i = 0; i += 1 while i < %d))) }; "
                     "loop { n += 1; Fiber.with_labels(request: n) { case n %% 4 when 0 then work_0 when 1 then work_1 "
                     "when 2 then work_2 else work_3 end } }" % turns)
     ruby.expect("ready")
     rss = resident(ruby.pid)
-    profile = ctx.extprof("-p", ruby.pid, "-d", seconds, "-F", harness.rate(2000), "--group-by", "label:request",
-                          "-o", ctx.path("out.folded")).ok()
+    reader = ctx.extprof_start("-p", ruby.pid, "-d", seconds, "-F", harness.rate(2000), "--group-by", "label:request",
+                               "-o", ctx.path("out.folded"))
+    if stands_still:
+        ctx.attached(reader)
+        reader.signal(signal.SIGSTOP)
+        time.sleep(stands_still)
+        reader.signal(signal.SIGCONT)
+    profile = ctx.profile_of(reader).ok()
     kinds, wrong = Counter(), []
     for s in profile.stacks:
         first = s.frames[0].label
@@ -159,9 +167,9 @@ def many_values(ctx):
 
 @case(timeout=60)
 def expired_values(ctx):
-    """So many values in a second that their records expire before they are read: said, counted, and none is taken for
-    another."""
-    kinds, profile, text = values(ctx, 20, 3)
+    """So many values that their records expire before they are read, since extprof stands still: said, counted, and none
+    is taken for another."""
+    kinds, profile, text = values(ctx, 20, 3, stands_still=1)
     check(kinds["[request: expired]"] > 100, "values: %s", dict(kinds))
     check(re.search(r"labels expired: \d+ times", profile.out), "expired labels are not told:\n%s", profile.out[-1500:])
     return text
