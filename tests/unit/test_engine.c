@@ -524,8 +524,8 @@ TEST(engine_looks_have_intervals_with_bounds)
 {
 	const uint64_t ms = 1000000, second = 1000 * ms;
 
-	CHECK_INT((long long)engine__interval(3600 * second, 7200 * second, engine__own_cpu_time()), (long long)(3600 * second));
-	CHECK_INT((long long)engine__interval(100 * ms, second, engine__own_cpu_time() - second), (long long)second);
+	CHECK_INT((long long)engine__interval(3600 * second, 7200 * second, deadline__cpu_time()), (long long)(3600 * second));
+	CHECK_INT((long long)engine__interval(100 * ms, second, deadline__cpu_time() - second), (long long)second);
 	/* 2 ms of CPU time, in a thousandth of a CPU. */
-	CHECK(engine__interval(100 * ms, 3600 * second, engine__own_cpu_time() - 2 * ms) >= 2 * second);
+	CHECK(engine__interval(100 * ms, 3600 * second, deadline__cpu_time() - 2 * ms) >= 2 * second);
 }

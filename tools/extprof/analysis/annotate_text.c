@@ -162,8 +162,7 @@ static void add_html_line(const struct annotation *a, uint32_t line, struct text
 	text__adds(out, ">");
 	add_amount_cells(a, l->self, out);
 	add_amount_cells(a, l->total, out);
-	text__adds(out, "<td");
-	text__addf(out, " class=\"n\"><a href=\"#L%" PRIu32 "\">%s%" PRIu32 "</a></td><td>", line, l->approximate ? "~" : "",
+	text__addf(out, "<td class=\"n\"><a href=\"#L%" PRIu32 "\">%s%" PRIu32 "</a></td><td>", line, l->approximate ? "~" : "",
 		   line);
 	if (l->text)
 		add_source(l, &source);

@@ -15,6 +15,13 @@ uint64_t deadline__now(void)
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
+uint64_t deadline__cpu_time(void)
+{
+	struct timespec t;
+
+	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0 : (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
 void deadline__start(struct deadline *p, int fd, uint64_t until)
 {
 	p->fd = fd;

@@ -17,6 +17,9 @@ struct deadline {
 /* CLOCK_MONOTONIC, ns. */
 uint64_t deadline__now(void);
 
+/* CPU time of the calling thread, ns; 0: the kernel does not tell it. */
+uint64_t deadline__cpu_time(void);
+
 /* Start, or start again: it is over at the moment `until`. */
 void deadline__start(struct deadline *p, int fd, uint64_t until);
 

@@ -29,9 +29,9 @@ int dump_json__write(const struct extprof_dump_result *r, bool again, FILE *to);
 
 /* Its name in quotes, or "main", or its number. */
 void dump__write_name(const struct extprof_dump_thread *t, FILE *to);
-/* The activity of a thread, in the words that both outputs use: "has GVL", "blocked in read". */
 /* Does it wait for any of the files of an event loop? */
 bool dump__is_event_loop(const struct extprof_dump_thread *t);
+/* The activity of a thread, in the words that both outputs use: "has GVL", "blocked in read". */
 const char *dump__state(const struct extprof_dump_thread *t);
 /* The thread with that serial; NULL: there is none. */
 const struct extprof_dump_thread *dump__thread(const struct extprof_dump_result *r, uint64_t serial);

@@ -87,14 +87,23 @@ static void add_titles(const struct top_state *s, const struct top_head *h, unsi
 		top_line__add(l, places[s->choice.view]);
 }
 
+/* Of which time the numbers are. */
+static const char *period_of(const struct top_head *h, bool all)
+{
+	if (h->span)
+		return "from the recording";
+	if (h->lives)
+		return all ? "growth since the reset" : "growth in the last interval";
+	return all ? "since the reset" : "last interval";
+}
+
 static void add_choice(const struct top_state *s, const struct top_head *h, struct top_line *l)
 {
 	const struct top_choice *c = &s->choice;
 
 	top_line__addf(l, "by %s%s, sorted by %s%s, %s", top_view__name(c->view),
 		       c->by_thread && !top_view__is_group(c->view) ? " of each thread" : "", top_sort__name(c->sort),
-		       c->reverse ? " (reverse)" : "", h->span ? "from the recording" : h->lives ? c->all ? "growth since the reset" : "growth in the last interval" :
-		       c->all ? "since the reset" : "last interval");
+		       c->reverse ? " (reverse)" : "", period_of(h, c->all));
 	if (s->typing)
 		top_line__addf(l, "  filter: %s_", s->typed);
 	else if (*s->filter)

@@ -88,7 +88,7 @@ static void look_ahead(struct engine *e, struct vm *vm, void *context)
 void engine__read_ahead(struct engine *e, uint64_t now)
 {
 	struct reading_ahead r = { 0 };
-	uint64_t from = engine__own_cpu_time();
+	uint64_t from = deadline__cpu_time();
 
 	if (!(e->sources & 1u << SOURCE_SCHED) || e->figures || now < e->ahead_at)
 		return;

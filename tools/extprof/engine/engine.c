@@ -97,16 +97,9 @@ static void keep_names(struct engine *e)
 			engine__keep_names(e->set.vms[i]);
 }
 
-uint64_t engine__own_cpu_time(void)
-{
-	struct timespec t;
-
-	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0 : (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
-}
-
 uint64_t engine__interval(uint64_t least, uint64_t most, uint64_t from)
 {
-	uint64_t interval = (engine__own_cpu_time() - from) * SHARE_OF_LOOKS;
+	uint64_t interval = (deadline__cpu_time() - from) * SHARE_OF_LOOKS;
 
 	return interval < least ? least : interval > most ? most : interval;
 }
@@ -114,7 +107,7 @@ uint64_t engine__interval(uint64_t least, uint64_t most, uint64_t from)
 /* Threads can change their names. */
 static void refresh_names(struct engine *e, uint64_t now)
 {
-	uint64_t from = engine__own_cpu_time();
+	uint64_t from = deadline__cpu_time();
 
 	for (uint32_t i = 0; i < e->set.vm_count; i++)
 		if (e->set.vms[i] && !e->set.vms[i]->exited)
@@ -143,7 +136,7 @@ static void look_around(struct engine *e, uint64_t now)
 		return;
 	if (e->started && !e->paused)
 		session__follow(e->session);
-	from = engine__own_cpu_time();
+	from = deadline__cpu_time();
 	check_memory(e);
 	e->look_at = now + engine__interval(LOOK_INTERVAL, LOOK_INTERVAL_MOST, from);
 }

@@ -234,7 +234,7 @@ static bool is_wanted(const struct engine *e)
 /* When to do it again: it took CPU time since `from`. */
 static uint64_t next(struct engine_shared *s, uint64_t interval, uint64_t most, uint32_t share, uint64_t *cost, uint64_t from)
 {
-	uint64_t now = deadline__now(), took = engine__own_cpu_time() - from;
+	uint64_t now = deadline__now(), took = deadline__cpu_time() - from;
 
 	/* The first look costs much more than those that follow: it does not count as if all were so. */
 	*cost = *cost - *cost / COSTS + took / COSTS;
@@ -256,7 +256,7 @@ void engine__step_shared(struct engine *e, uint64_t now)
 	s = e->shared;
 	if (!s)
 		return;
-	from = engine__own_cpu_time();
+	from = deadline__cpu_time();
 	if (now >= s->scan_at) {
 		scan(e, s);
 		s->scanned_at = now;
@@ -265,7 +265,7 @@ void engine__step_shared(struct engine *e, uint64_t now)
 	if (s->count < s->cost_count)
 		s->look_cost = s->look_cost * s->count / s->cost_count;
 	s->cost_count = s->count;
-	from = engine__own_cpu_time();
+	from = deadline__cpu_time();
 	if (s->count && deadline__now() >= s->look_at) {
 		look(e, s, false);
 		s->look_at = next(s, LOOK_INTERVAL, UINT64_MAX, SHARE, &s->look_cost, from);

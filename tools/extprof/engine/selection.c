@@ -101,7 +101,7 @@ static void leave(struct engine *e, struct process *p)
 void engine__select(struct engine *e, uint64_t now)
 {
 	uint32_t count = e->set.count;
-	uint64_t from = engine__own_cpu_time(), took, interval;
+	uint64_t from = deadline__cpu_time(), took, interval;
 
 	if (now < e->select_at || !has_conditions(e))
 		return;

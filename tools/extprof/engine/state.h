@@ -363,8 +363,6 @@ uint64_t engine__search_wait(const struct engine *e, uint64_t now);
 
 /* Looks of one kind take one part in so many of a CPU, unless there is so much to look at that they would come too late. */
 #define SHARE_OF_LOOKS 1000u
-/* CPU time of this thread, ns. */
-uint64_t engine__own_cpu_time(void);
 /* ns until the next look, of one that took CPU time since `from`: by that share, but not less and not more than these.  What is
  * seen late is of `most` at the most. */
 uint64_t engine__interval(uint64_t least, uint64_t most, uint64_t from);

@@ -113,13 +113,6 @@ static int account(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t 
 
 /* -- looks ----------------------------------------------------------------------------------------- */
 
-/* What of an EC tells where a fiber is. */
-struct ec_words {
-	uint64_t cfp, stack, stack_words;
-	uint32_t label;
-	uint64_t label_marks;
-};
-
 /* A part of an EC, by its offset in it; size 0: it is not published. */
 struct ec_part {
 	uint64_t at;
@@ -151,40 +144,25 @@ static int read_parts(const struct memory *memory, uint64_t ec, const struct ec_
 	return err;
 }
 
-/* 0 or -errno. */
-static int read_ec(const struct parked *p, uint64_t ec, struct ec_words *w)
-{
-	const struct rb_debug_ext_section *s = &p->layout->section;
-	uint16_t marks[RB_DEBUG_EXT_LABEL_MARKS] = { 0 };
-	const struct ec_part parts[] = {
-		{ s->ec_cfp, sizeof(w->cfp), &w->cfp }, { s->ec_vm_stack, sizeof(w->stack), &w->stack },
-		{ s->ec_vm_stack_size, sizeof(w->stack_words), &w->stack_words },
-		{ s->ec_label, s->ec_label ? sizeof(w->label) : 0, &w->label },
-		{ s->ec_label_marks, s->ec_label && s->ec_label_marks ? sizeof(marks) : 0, marks },
-	};
-	int err;
-
-	memset(w, 0, sizeof(*w));
-	err = read_parts(p->memory, ec, parts, sizeof(parts) / sizeof(parts[0]));
-	memcpy(&w->label_marks, marks, sizeof(marks));
-	return err;
-}
-
 /* Where is a fiber, in what, and for what does it work?  0 or -errno. */
 static int read_mark(const struct parked *p, uint64_t ec, struct parked_mark *mark)
 {
-	uint64_t end, part[FRAMES_PART / sizeof(uint64_t)];
-	struct ec_words w;
-	int err = read_ec(p, ec, &w);
+	const struct rb_debug_ext_section *s = &p->layout->section;
+	uint64_t stack = 0, words = 0, end, part[FRAMES_PART / sizeof(uint64_t)];
+	const struct ec_part parts[] = {
+		{ s->ec_cfp, sizeof(mark->cfp), &mark->cfp }, { s->ec_vm_stack, sizeof(stack), &stack },
+		{ s->ec_vm_stack_size, sizeof(words), &words }, { s->ec_label, s->ec_label ? sizeof(uint32_t) : 0, &mark->label },
+		{ s->ec_label_marks, s->ec_label && s->ec_label_marks ? RB_DEBUG_EXT_LABEL_MARKS * sizeof(uint16_t) : 0,
+		  &mark->label_marks },
+	};
+	int err;
 
 	memset(mark, 0, sizeof(*mark));
+	err = read_parts(p->memory, ec, parts, sizeof(parts) / sizeof(parts[0]));
 	if (err)
 		return err;
-	mark->cfp = w.cfp;
-	mark->label = w.label;
-	mark->label_marks = w.label_marks;
-	end = w.stack + 8 * w.stack_words;
-	if (w.cfp < w.stack || w.cfp >= end || w.stack_words >= UINT64_MAX / 16)
+	end = stack + 8 * words;
+	if (mark->cfp < stack || mark->cfp >= end || words >= UINT64_MAX / 16)
 		return -EFAULT;
 	if (end - mark->cfp > p->frames_max)
 		end = mark->cfp + p->frames_max;

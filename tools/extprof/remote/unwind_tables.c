@@ -16,7 +16,6 @@
 struct published {
 	uint32_t vm;		/* 0: the place is free */
 	uint32_t first, count;	/* of its mappings */
-	uint32_t changes;	/* that readers have found */
 	uint64_t hash;		/* see unwind_view::hash */
 };
 
@@ -106,18 +105,12 @@ static int set(const struct unwind_maps *maps, uint32_t vm, const struct unwind_
 	return p || !process ? 0 : -ENOMEM;
 }
 
-static struct unwind_seen seen(const struct unwind_maps *maps, uint32_t vm)
+/* Nothing tells of changes: see unwind_view::hash. */
+static struct unwind_seen none_seen(const struct unwind_maps *maps, uint32_t vm)
 {
-	struct unwind_tables *t = maps->context;
-	struct unwind_seen seen = { 0 };
-	const struct published *p;
-
-	pthread_mutex_lock(&t->lock);
-	p = find(t, vm);
-	if (p)
-		seen.changes = p->changes;
-	pthread_mutex_unlock(&t->lock);
-	return seen;
+	(void)maps;
+	(void)vm;
+	return (struct unwind_seen){ 0 };
 }
 
 static void forget(const struct unwind_maps *maps, uint32_t vm)
@@ -135,7 +128,7 @@ static void forget(const struct unwind_maps *maps, uint32_t vm)
 void unwind_tables__maps(struct unwind_tables *t, struct unwind_maps *maps)
 {
 	*maps = (struct unwind_maps){
-		.rows = t->rows, .mappings = t->mappings, .set = set, .seen = seen, .forget = forget, .context = t,
+		.rows = t->rows, .mappings = t->mappings, .set = set, .seen = none_seen, .forget = forget, .context = t,
 	};
 }
 
@@ -153,15 +146,4 @@ bool unwind_tables__view(struct unwind_tables *t, uint32_t vm, struct unwind_vie
 	}
 	pthread_mutex_unlock(&t->lock);
 	return view->mapping_count;
-}
-
-void unwind_tables__changed(struct unwind_tables *t, uint32_t vm)
-{
-	struct published *p;
-
-	pthread_mutex_lock(&t->lock);
-	p = find(t, vm);
-	if (p)
-		p->changes++;
-	pthread_mutex_unlock(&t->lock);
 }

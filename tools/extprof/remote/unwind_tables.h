@@ -27,7 +27,4 @@ void unwind_tables__maps(struct unwind_tables *t, struct unwind_maps *maps);
  */
 bool unwind_tables__view(struct unwind_tables *t, uint32_t vm, struct unwind_view *view);
 
-/* A reader has found other mappings than those of the view: who fills the tables is to look again. */
-void unwind_tables__changed(struct unwind_tables *t, uint32_t vm);
-
 #endif /* EXTPROF_UNWIND_TABLES_H */

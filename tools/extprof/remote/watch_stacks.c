@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/array.h"
 #include "base/deadline.h"
@@ -234,8 +233,6 @@ static int read_ruby(struct stacks_of *of, const struct watched_thread *e, struc
 		o->lost = ec.lost ? ec.lost : LOSS_TORN;
 		return err == -ENOENT || err == -EAGAIN || err == -EFAULT || err == -EINVAL ? 0 : err;
 	}
-	if (ec.native == NATIVE_CHANGED)
-		unwind_tables__changed(of->by->unwind, of->watch->vm);
 	o->stack = ec.event;
 	o->task = thread.task;
 	o->t = thread.t;
@@ -424,14 +421,6 @@ static int read_stopped(struct stacks_of *of, struct watched_thread *e, struct o
 	return err;
 }
 
-static uint64_t cpu_time(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void rest_if_slow(struct watch *w, uint64_t took)
 {
 	if (took > NATIVE_COSTS)
@@ -444,7 +433,7 @@ static int read_one(struct stacks_of *of, const struct wanted_stack *wanted)
 	/* A thread without Ruby code has no other stack than that of native functions. */
 	bool stopped = of->by->stop && wanted->use == STACK_OF_CPU && (e->account.thread || of->by->unwind);
 	struct outcome o = { .lost = LOSS_NO_STACK };
-	uint64_t began = of->by->unwind ? cpu_time() : 0;
+	uint64_t began = of->by->unwind ? deadline__cpu_time() : 0;
 	int err = 0;
 
 	if (stopped)
@@ -454,7 +443,7 @@ static int read_one(struct stacks_of *of, const struct wanted_stack *wanted)
 	else
 		err = read_ruby(of, e, NULL, &of->watch->space->memory, &o);
 	if (of->by->unwind)
-		rest_if_slow(of->watch, cpu_time() - began);
+		rest_if_slow(of->watch, deadline__cpu_time() - began);
 	if (wanted->use == STACK_OF_CPU)
 		settle_cpu(of, e, &o, stopped);
 	else
