@@ -148,10 +148,15 @@ def pool(ctx):
         in_formats(ctx, options, "idle: %d threads, %s %% of all" % (again["idle"]["threads"], m.group(2)), says)
     # Of a comparison with itself nothing is idle either.
     for options, there in (((), False), (("--idle",), True)):
-        diff = ctx.extprof("diff", *options, ctx.path("out.extprof"), ctx.path("out.extprof"), "-f", "json").ok().out
-        lines = [r for r in json.loads(diff)["lines"] if r["path"].endswith("idle.rb") and "SERVER.accept" in source()[r["line"] - 1]
-                 and r["self"]["before"]["share"] > 0.02]
-        check(bool(lines) == there, "diff %s: %s", options, lines)
+        diff = ctx.extprof("diff", *options, "--rows", "1000", "-f", "json", ctx.path("out.extprof"),
+                           ctx.path("out.extprof")).ok().out
+        rows = json.loads(diff)["lines"]
+        # All have changed by nothing: the larger ones come first.
+        shares = [r["self"]["before"]["share"] for r in rows]
+        check(shares == sorted(shares, reverse=True), "%s", shares)
+        lines = [r for r in rows if r["path"].endswith("idle.rb") and "SERVER.accept" in source()[r["line"] - 1] and
+                 r["self"]["before"]["share"] > 0.02]
+        check(bool(lines) == there, "diff %s: %s of %s", options, lines, shares)
     return "the jobs of a thread by its own clock and by extprof: %.1f %% apart at most; %.0f %% of all is idle" % (
         100 * worst, 100 * said["idle"]["share_of_all"])
 

@@ -183,15 +183,14 @@ def idle_at_the_end(ctx):
 def pauses_of_the_collector(ctx):
     """Of pauses that the program measures, those above the limit fire, each."""
     ruby, reader = begin(ctx, "-m", "cpu,gc", "--trigger", "pause>1h", "--around", "1s")
+    # What runs beside makes some of them longer.
     do(ruby, "grow", 1_500_000)
-    do(ruby, "collect")
-    long = do(ruby, "collect")[2]
+    long = min(do(ruby, "collect")[2] for _ in range(4))
     do(ruby, "shrink")
-    do(ruby, "collect")
-    short = do(ruby, "collect")[2]
+    short = min(do(ruby, "collect")[2] for _ in range(4))
     end(reader, status=1)
     check(not files_of(ctx), "it has not fired, and files are there: %s", files_of(ctx))
-    check(long > 3 * short, "pauses of %.1f and %.1f ms", long / 1e6, short / 1e6)
+    check(long > 5 * short, "pauses of %.1f and %.1f ms", long / 1e6, short / 1e6)
     limit = (long * short) ** 0.5
     reader = ctx.extprof_start("record", "-v", "-p", ruby.pid, "-o", ctx.path("app.extprof"), "-m", "cpu,gc", "--trigger",
                                "pause>%dms" % (limit / 1e6), "--around", "1s")
@@ -205,8 +204,8 @@ def pauses_of_the_collector(ctx):
         time.sleep(1.2)
     end(reader)
     events = fired(ctx)
-    # What is near the limit decides nothing: the program's time has more than the pause.
-    told = [t for t in told if t[2] < 0.9 * limit or t[2] > 1.3 * limit]
+    # What is near the limit decides nothing: the program's time has more than the pause, twice that at most.
+    told = [t for t in told if t[2] < 0.9 * limit or t[2] > 2 * limit]
     check({t[2] > limit for t in told} == {True, False}, "the program has %s, limit %d", told, limit)
     # Its growth collects, too.
     near = [[e for e in events if t[0] <= e[0] <= t[1]] for t in told]

@@ -132,15 +132,27 @@ static int add_owner(struct diff *d, struct map64 *map, int side, const struct r
 	return 0;
 }
 
+/* Of rows that changed by as much, the larger one tells more. */
+static int larger_first(const struct diff_change *x, const struct diff_change *y)
+{
+	double of_x = x->share[0] + x->share[1], of_y = y->share[0] + y->share[1];
+
+	return of_x > of_y ? -1 : of_x < of_y;
+}
+
 static int compare_owners(const void *a, const void *b)
 {
 	const struct diff_owner *x = a, *y = b;
 	double of_x = fabs(x->self.share[1] - x->self.share[0]), of_y = fabs(y->self.share[1] - y->self.share[0]);
+	int c;
 
 	if (x->self.decided != y->self.decided)
 		return x->self.decided ? -1 : 1;
 	if (of_x != of_y)
 		return of_x > of_y ? -1 : 1;
+	c = larger_first(&x->self, &y->self);
+	if (c)
+		return c;
 	return x->kind != y->kind ? (int)x->kind - (int)y->kind : strcmp(x->name, y->name);
 }
 
@@ -207,6 +219,9 @@ static int compare(const struct diff_row *a, const struct diff_row *b, const str
 		return x->decided ? -1 : 1;
 	if (of_x != of_y)
 		return of_x > of_y ? -1 : 1;
+	c = larger_first(x, y);
+	if (c)
+		return c;
 	c = strcmp(a->label->name, b->label->name);
 	return c ? c : a->line < b->line ? -1 : a->line > b->line;
 }
