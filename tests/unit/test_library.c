@@ -279,10 +279,10 @@ TEST(library_report_has_its_threads_and_pauses)
 	/* By name; below two groups it is there twice. */
 	r.idle.threads = calloc(4, sizeof(*r.idle.threads));
 	CHECK(r.idle.threads);
-	r.idle.threads[r.idle.thread_count++] = (struct report_idle_thread){ "[thread worker 0 (41)]", 1000 };
-	r.idle.threads[r.idle.thread_count++] = (struct report_idle_thread){ "[thread worker 1 (42)]", 100 };
-	r.idle.threads[r.idle.thread_count++] = (struct report_idle_thread){ "[thread worker 1 (42)]", 50 };
-	r.idle.threads[r.idle.thread_count++] = (struct report_idle_thread){ "[thread worker 2 (43)]", 1000 };
+	r.idle.threads[r.idle.thread_count++] = (struct report_idle_thread){ .name = "[thread worker 0 (41)]", .ns = 1000 };
+	r.idle.threads[r.idle.thread_count++] = (struct report_idle_thread){ .name = "[thread worker 1 (42)]", .ns = 100 };
+	r.idle.threads[r.idle.thread_count++] = (struct report_idle_thread){ .name = "[thread worker 1 (42)]", .ns = 50 };
+	r.idle.threads[r.idle.thread_count++] = (struct report_idle_thread){ .name = "[thread worker 2 (43)]", .ns = 1000 };
 	CHECK_INT(library_report__create(&report, &r), 0);
 	t = extprof_report_thread(report, 0);
 	CHECK(t && t->ruby && t->ended);

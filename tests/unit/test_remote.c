@@ -471,14 +471,19 @@ static bool set_up_native(enum snapshot_proof frozen)
 	return done;
 }
 
-/* Take it; the functions of the first thread. */
-static const struct sample_machine *take_native(void)
+static void take_and_check(void)
 {
 	CHECK_INT(snapshot__take(&snapshot, &source), 0);
 	CHECK_INT(snapshot.ecs[0].e.serial, 11);
 	CHECK(!snapshot.ecs[0].lost && snapshot.ecs[0].event->nr_frames == 5);
 	/* A parked fiber has none. */
 	CHECK(!snapshot_ec__machine(&snapshot.ecs[1]) && snapshot.ecs[1].native == NATIVE_HAS);
+}
+
+/* Take it; the functions of the first thread. */
+static const struct sample_machine *take_native(void)
+{
+	take_and_check();
 	return snapshot_ec__machine(&snapshot.ecs[0]);
 }
 

@@ -9,7 +9,6 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "wire/alloc.h"
-#include "wire/gc.h"
 
 /* -- sums ------------------------------------------------------------------------------------ */
 
@@ -240,28 +239,22 @@ static void note_wait(struct longest *longest, uint64_t ns, const struct thread_
 
 int figures__add_pause(struct figures_process *p, const struct sample_event *e)
 {
-	uint64_t parts[GC_PARTS] = { gc__mark_ns(e), gc__sweep_ns(e), gc__compact_ns(e), 0 }, told = 0;
-	enum gc_reason reason;
-	bool major;
+	struct gc_pause_parts pause = gc_pause_parts__of(e);
 
 	if (!p->gc)
 		p->gc = calloc(1, sizeof(*p->gc));
 	if (!p->gc)
 		return -ENOMEM;
-	reason = gc_reason__of_pause(e, &major);
-	for (uint32_t i = 0; i < GC_PART_OTHER; i++)
-		told += parts[i];
-	parts[GC_PART_OTHER] = e->value > told ? e->value - told : 0;
 	for (uint32_t i = 0; i < GC_PARTS; i++)
-		p->sums.gc_parts[i] += parts[i];
+		p->sums.gc_parts[i] += pause.parts[i];
 	p->sums.gc_pauses++;
-	p->sums.gc_time += e->value;
-	p->sums.gc_waited += e->more < e->value ? e->more : e->value;
-	p->sums.gc_reason_pauses[major][reason]++;
-	p->sums.gc_reason_time[major][reason] += e->value;
-	p->gc->counts[histogram__class(e->value)]++;
-	note(&p->gc_longest, e->value, e->thread, e->thread_slot, e->tid);
-	note(&p->gc_longest_interval, e->value, e->thread, e->thread_slot, e->tid);
+	p->sums.gc_time += pause.length;
+	p->sums.gc_waited += pause.waited;
+	p->sums.gc_reason_pauses[pause.major][pause.reason]++;
+	p->sums.gc_reason_time[pause.major][pause.reason] += pause.length;
+	p->gc->counts[histogram__class(pause.length)]++;
+	note(&p->gc_longest, pause.length, e->thread, e->thread_slot, e->tid);
+	note(&p->gc_longest_interval, pause.length, e->thread, e->thread_slot, e->tid);
 	return 0;
 }
 

@@ -33,17 +33,27 @@ enum gc_reason gc_reason__of(uint32_t cause)
 	return GC_REASON_UNKNOWN;
 }
 
-enum gc_reason gc_reason__of_pause(const struct sample_event *e, bool *major)
+struct gc_pause_parts gc_pause_parts__of(const struct sample_event *e)
 {
-	enum gc_reason reason = gc_reason__of(e->extra & 0xffff);
+	uint64_t phases[GC_PART_OTHER] = { gc__mark_ns(e), gc__sweep_ns(e), gc__compact_ns(e) }, of_phases = 0;
+	struct gc_pause_parts p = {
+		.length = e->value, .waited = e->more < e->value ? e->more : e->value,
+		.reason = gc_reason__of(e->extra & 0xffff), .told = e->extra & 0xffff,
+		.major = e->extra >> 16 & RB_DEBUG_EXT_GC_MAJOR,
+	};
 
-	*major = e->extra >> 16 & RB_DEBUG_EXT_GC_MAJOR;
+	for (uint32_t i = 0; i < GC_PART_OTHER; i++) {
+		p.parts[i] = phases[i];
+		of_phases += phases[i];
+	}
+	p.parts[GC_PART_OTHER] = p.length > of_phases ? p.length - of_phases : 0;
 	/* In a pause without marking, sweeping and compaction, the section still has the reason of the collection
 	 * before. */
-	if (reason == GC_REASON_UNKNOWN || gc__mark_ns(e) || gc__sweep_ns(e) || gc__compact_ns(e))
-		return reason;
-	*major = false;
-	return GC_REASON_NOTHING;
+	if (p.reason != GC_REASON_UNKNOWN && !of_phases) {
+		p.reason = GC_REASON_NOTHING;
+		p.major = false;
+	}
+	return p;
 }
 
 static struct gc_pause_thread *find_row(struct gc_pauses *p, uint64_t thread)
@@ -73,26 +83,20 @@ static struct gc_pause_thread *row_of(struct gc_pauses *p, uint64_t thread)
 
 int gc_pauses__add(struct gc_pauses *p, const struct sample_event *e, uint64_t thread)
 {
-	uint64_t parts[GC_PARTS] = { gc__mark_ns(e), gc__sweep_ns(e), gc__compact_ns(e), 0 }, told = 0;
 	struct gc_pause_thread *row = row_of(p, thread);
-	enum gc_reason reason;
-	bool major;
+	struct gc_pause_parts pause = gc_pause_parts__of(e);
 
 	if (!row)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < GC_PART_OTHER; i++)
-		told += parts[i];
-	parts[GC_PART_OTHER] = e->value > told ? e->value - told : 0;
 	for (uint32_t i = 0; i < GC_PARTS; i++)
-		if (parts[i])
-			sum__add(&p->parts[i], parts[i]);
-	sum__add(&p->all, e->value);
-	p->waited += e->more < e->value ? e->more : e->value;
-	sum__add(&row->sum, e->value);
-	reason = gc_reason__of_pause(e, &major);
-	sum__add(&p->reasons[major][reason], e->value);
-	p->told += (e->extra & 0xffff) != 0;
-	p->lengths.counts[histogram__class(e->value)]++;
+		if (pause.parts[i])
+			sum__add(&p->parts[i], pause.parts[i]);
+	sum__add(&p->all, pause.length);
+	p->waited += pause.waited;
+	sum__add(&row->sum, pause.length);
+	sum__add(&p->reasons[pause.major][pause.reason], pause.length);
+	p->told += pause.told;
+	p->lengths.counts[histogram__class(pause.length)]++;
 	return 0;
 }
 

@@ -74,8 +74,17 @@ uint64_t gc_pauses__percentile(const struct gc_pauses *p, double percent);
 
 /* The reason in rb_debug_ext_section::gc_cause. */
 enum gc_reason gc_reason__of(uint32_t cause);
-/* The reason of a pause; *major: the collection marked all objects. */
-enum gc_reason gc_reason__of_pause(const struct sample_event *e, bool *major);
+
+/* A pause as its event has it.  Times in ns. */
+struct gc_pause_parts {
+	uint64_t length, waited;	/* waited: for a CPU, of the length */
+	uint64_t parts[GC_PARTS];	/* their sum is the length, unless the event is damaged */
+	enum gc_reason reason;
+	bool told;		/* the ruby tells the reason */
+	bool major;		/* the collection marked all objects */
+};
+
+struct gc_pause_parts gc_pause_parts__of(const struct sample_event *e);
 
 const char *gc_part__name(enum gc_part part);
 const char *gc_reason__name(enum gc_reason reason);

@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "profile/gc_pauses.h"
 #include "recording/schema.h"
-#include "wire/gc.h"
 #include "wire/states.h"
 
 static const char *const unit_names[] = { [UNIT_COUNT] = "count", [UNIT_NS] = "ns", [UNIT_BYTES] = "bytes" };
@@ -286,14 +285,14 @@ static int sink__pause(struct sink *sink, const struct sink_pause *pause)
 {
 	struct recording_sink *s = (struct recording_sink *)sink;
 	const struct sample_event *e = pause->event;
+	struct gc_pause_parts of = gc_pause_parts__of(e);
 	struct recording_pause row = {
-		.time = e->time, .length = e->value, .waited = e->more, .mark = gc__mark_ns(e), .sweep = gc__sweep_ns(e),
-		.compact = gc__compact_ns(e), .thread = thread_of(s, &pause->origin), .cause = e->extra,
+		.time = e->time, .length = of.length, .waited = of.waited, .mark = of.parts[GC_PART_MARK],
+		.sweep = of.parts[GC_PART_SWEEP], .compact = of.parts[GC_PART_COMPACT],
+		.thread = thread_of(s, &pause->origin), .cause = e->extra, .reason = gc_reason__name(of.reason),
+		.major = of.major,
 	};
-	bool major;
 
-	row.reason = gc_reason__name(gc_reason__of_pause(e, &major));
-	row.major = major;
 	return recording_writer__pause(s->writer, &row);
 }
 
