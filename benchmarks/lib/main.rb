@@ -18,6 +18,7 @@ require_relative "disasm"
 require_relative "gems"
 require_relative "judge"
 require_relative "passed"
+require_relative "on_record"
 require_relative "store"
 require_relative "report"
 require_relative "plot"
@@ -38,13 +39,15 @@ module Bench
 
   class Main
     MODES = %w[interp yjit].freeze
+    NOT_ON_RECORD = 4 # benchmarks/run builds stock then
     ONLY = %w[slopes counts time limits modes].freeze # what has names to choose from
     WITNESSES = %w[slopes counts repeat time limits sampled modes selftest].freeze
     USAGE = <<~TEXT
       usage: benchmarks/run [OPTION...] [COMMAND]
         bench      all witnesses at full effort [default]
         gate       what CI runs: about twelve minutes, with the gate's own test; only the exact counts
-                   if a gate is on record that passed with the same rubies and witnesses (GATE=full: all)
+                   if a gate is on record that passed with the same rubies and witnesses (GATE=full: all);
+                   then stock's are those on record, and stock is not built
         slopes counts repeat time limits sampled modes selftest   one witness
         gems       install the gems of yjit-bench's headline programs
         explain WHAT [MODE]   where the instructions of a kind or a program are (callgrind)
@@ -95,6 +98,9 @@ module Bench
       when *WITNESSES then judge([@command], @options[:effort] || "full")
       else raise Refused, "unknown command #{@command}\n#{USAGE}"
       end
+    rescue NotOnRecord => e
+      warn "benchmarks: #{e.message}"
+      NOT_ON_RECORD
     # An exception that nobody rescues would end with 1, which means that a bound did not hold.
     rescue Refused, ArgumentError, SystemCallError, OptionParser::ParseError => e
       warn "benchmarks: #{e.message}"
@@ -128,7 +134,9 @@ module Bench
     def shortened(witnesses)
       @inputs = Passed.inputs(@sides)
       ours = @options[:patched] == "#{@build}/ruby" && !@all
-      return witnesses unless @command == "gate" && ours && (date, machine = Passed.find(@inputs))
+      date, machine = Passed.find(@inputs) if @command == "gate" && ours
+      raise NotOnRecord, "no gate is on record that passed with these rubies and witnesses" if record && !date
+      return witnesses unless date
       why = "all of it passed on #{date[/\A[^T]+/]} (#{machine}) with the same rubies and witnesses, see results/gate.json"
       (witnesses - Passed::SHORT).each { |w| @judge.left_out(w, "all of it", why) }
       witnesses & Passed::SHORT
@@ -167,13 +175,19 @@ module Bench
 
     def prepare
       root = File.join(@bench, "sides")
-      @sides = [Side.new("stock", @options[:stock], root), Side.new("patch", @options[:patched], root)].each(&:prepare)
+      stock = @options[:stock] == "record" ? OnRecord.new : Side.new("stock", @options[:stock], root)
+      @sides = [stock, Side.new("patch", @options[:patched], root)]
+      measured.each(&:prepare)
       @modes = modes(@sides)
       @place = Place.new(@bench, File.expand_path("..", __dir__))
       @icount = Icount.new(File.join(@bench, "tools"), @place)
-      @programs = Programs.new(cruby: File.join(@sides[0].source, "benchmark"), work: File.join(@bench, "programs"),
+      @programs = Programs.new(cruby: File.join(measured[0].source, "benchmark"), work: File.join(@bench, "programs"),
                                yjit_bench: @options[:yjit_bench], gem_home: File.join(@bench, "gems"))
     end
+
+    # The side that is on record, and not built; and the others.
+    def record = @sides.grep(OnRecord).first
+    def measured = @sides.grep_v(OnRecord)
 
     # The modes that were asked for. If a side lacks one, that is refused and not left out in silence.
     def modes(sides)
@@ -183,8 +197,10 @@ module Bench
     end
 
     def check_alike
-      raise Refused, "stock and patched are the same ruby: #{@sides[0].build}, #{@sides[1].build}" if FileUtils.identical?(*@sides.map(&:exe))
+      same = measured.size == 2 && FileUtils.identical?(*@sides.map(&:exe))
+      raise Refused, "stock and patched are the same ruby: #{@sides[0].build}, #{@sides[1].build}" if same
       difference = Side.difference(*@sides) or return
+      raise NotOnRecord, difference if record
       raise Refused, difference unless @options[:other_flags]
       warn "benchmarks: #{difference}"
     end
@@ -197,6 +213,7 @@ module Bench
       svg = File.join(@bench, "bench.svg")
       File.write(svg, Plot.of(@judge.rows, "Patched CRuby against stock, #{Time.now.utc.strftime("%F")}, #{Store.machine}"))
       puts "plot: #{svg}", "figures: #{run}"
+      raise NotOnRecord, "by stock's counts on record a bound does not hold" if record && @judge.status != 0
       @judge.status
     end
 
@@ -246,7 +263,8 @@ module Bench
 
     def witness_slopes
       kinds = KINDS.slice(*only(KINDS.keys))
-      table = Slopes.new(@icount, workers: workers, seeds: @effort.seeds).run(@sides, @modes, kinds.keys)
+      table = Slopes.new(@icount, workers: workers, seeds: @effort.seeds).run(measured, @modes, kinds.keys)
+      record&.fill("slopes", table)
       @store.write("slopes", table, @sides)
       @judge.slopes(table, kinds, @modes)
     end
@@ -257,8 +275,9 @@ module Bench
         raise Refused, "#{hidden.map(&:name).join(", ")}: have a /tmp of their own, so that BUILD must be elsewhere"
       end
       install_gems(programs)
-      more = programs.any?(&:relinked) ? @sides.map(&:name).zip(links(0...2)).to_h : {}
-      table = Counts.new(@icount, workers: workers, links: more).run(programs, @sides, @modes)
+      more = programs.any?(&:relinked) ? measured.map(&:name).zip(links(0...2)).to_h : {}
+      table = Counts.new(@icount, workers: workers, links: more).run(programs, measured, @modes)
+      record&.fill("counts", table)
       @store.write("counts", table, @sides)
       @judge.counts(table, programs, @modes)
       left_out("counts")
@@ -279,7 +298,7 @@ module Bench
     def witness_repeat
       programs = Programs.pick(@programs.all(@effort.groups), %w[start poly_calls object_churn erb_render])
       counts = Counts.new(@icount, workers: workers)
-      spread = @sides.flat_map do |s|
+      spread = measured.flat_map do |s|
         counts.repeats(programs, s, @modes, 5).transform_keys { |name| "#{name}, #{s.name}" }.to_a
       end.to_h
       @store.write("repeat", spread, @sides)
@@ -308,9 +327,9 @@ module Bench
       left_out("time")
     end
 
-    # Of each side.
+    # Of each side that is measured.
     def links(range)
-      @links ||= @sides.map { |s| Links.new(s, File.join(@bench, "links")) }
+      @links ||= measured.map { |s| Links.new(s, File.join(@bench, "links")) }
       @links.map { |l| l.take(range.to_a, workers: workers) }
     end
 

@@ -41,6 +41,27 @@ class ToolTest < Test
     end
   end
 
+  # Stock's figures come from the record, and each that it lacks is missing.
+  def test_stock_on_record
+    Dir.mktmpdir do |dir|
+      file = File.join(dir, "gate.json")
+      raises(NotOnRecord) { OnRecord.new(file) }
+      File.write(file, JSON.generate("about" => { "date" => "today" }, "data" => {}))
+      raises(NotOnRecord) { OnRecord.new(file) }
+      sides = { "stock" => { "flags" => { "CC" => "gcc", "YJIT_SUPPORT" => "yes" }, "sha256" => "0" } }
+      figures = { "counts" => { "a" => { "group" => "ours", "yjit" => { "stock" => 7, "patch" => 8 } } } }
+      File.write(file, JSON.generate("about" => { "date" => "today", "sides" => sides }, "data" => figures))
+      record = OnRecord.new(file)
+      is record.flags["CC"], "gcc"
+      ok record.yjit?
+      is record.describe["from"], "gate.json of today"
+      table = { "a" => { "group" => "ours", "yjit" => { "patch" => 9 } }, "b" => { "yjit" => { "patch" => 1 } } }
+      record.fill("counts", table)
+      is table, { "a" => { "group" => "ours", "yjit" => { "patch" => 9, "stock" => 7 } },
+                  "b" => { "yjit" => { "patch" => 1, "stock" => nil } } }
+    end
+  end
+
   # Dead, or a zombie that nobody has waited for.
   def gone?(pid)
     File.read("/proc/#{pid}/stat")[/\) (.)/, 1] == "Z"
