@@ -425,7 +425,7 @@ def dumb_terminal(ctx):
     return "top refuses, record writes no escape sequences"
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def master_without_its_workers(ctx):
     """-p of a process whose children work: record, stat and top say so, and do not with -s."""
     ruby = ctx.ruby("-e", BUSY + "2.times { fork { busy_method while true } }\nputs 'forked'\nsleep")

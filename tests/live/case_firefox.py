@@ -322,7 +322,7 @@ def has_requests(ctx):
     return "%d requests, %d waits for the GVL" % (len(rows), count)
 
 
-@case(timeout=150)
+@case(timeout=150, patient=True)
 def of_several_and_of_what_was_cut(ctx):
     """Two recordings are one file by the clock of the day; a pause is a paused range; one that was killed is read."""
     ruby = ctx.ruby(ctx.write("app.rb", PROGRAM))

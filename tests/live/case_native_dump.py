@@ -311,7 +311,7 @@ def compare_with_gdb(ctx, p, rounds, ready):
     return "%d stacks with %d functions of libraries, each as by gdb" % (compared, frames)
 
 
-@case(timeout=180, bpf=False)
+@case(timeout=180, bpf=False, patient=True)
 def same_as_gdb(ctx):
     """The process stands still: a debugger and extprof look at the same stacks."""
     if not shutil.which("gdb"):
@@ -329,7 +329,7 @@ def same_as_gdb(ctx):
     return "; ".join(told)
 
 
-@case(timeout=120, bpf=False)
+@case(timeout=120, bpf=False, patient=True)
 def all_functions_as_gdb(ctx):
     """With --native-vm: also each function of the VM, in their order, as a debugger sees the stack of a process that stands still."""
     if not shutil.which("gdb"):
@@ -579,7 +579,7 @@ def of_core(ctx, core, *args):
     return whole(d)
 
 
-@case(timeout=180, bpf=False)
+@case(timeout=180, bpf=False, patient=True)
 def core_by_gcore(ctx):
     """A core file has the same functions at the same addresses as the process had."""
     if not shutil.which("gcore"):

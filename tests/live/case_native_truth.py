@@ -277,7 +277,7 @@ def compare_stop(ctx, debugger, p, told):
         told["deepest"] = max(told["deepest"], n)
 
 
-@case(timeout=60 + 8 * STOPS, bpf=False)
+@case(timeout=60 + 8 * STOPS, bpf=False, patient=True)
 def stops_as_gdb(ctx):
     """All functions by turns, stopped at moments of chance: a debugger sees the same functions at the same addresses, and calls those
     of the program and of the extension the same."""

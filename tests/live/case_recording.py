@@ -225,7 +225,7 @@ def varints(data):
             value = shift = 0
 
 
-@case(timeout=90)
+@case(timeout=90, patient=True)
 def killed_while_recording(ctx):
     """What was recorded until some seconds before a kill is there, with its names, and the rest is said to be missing."""
     path = ctx.path("killed.extprof")

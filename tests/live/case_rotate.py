@@ -649,7 +649,7 @@ def two_hundred_are_the_sum_of_each(ctx):
         len(paths), sum(total.values()), peak / 1024, some / 1024)
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def full_disk(ctx):
     """No room for the next file is an error, and those before are whole."""
     ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))

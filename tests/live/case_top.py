@@ -722,7 +722,7 @@ def screen(ctx):
     return "wide letters line up; 20 keys; five sizes"
 
 
-@case(timeout=180)
+@case(timeout=180, patient=True)
 def leaves_the_terminal_clean(ctx):
     """However it ends: Ctrl-C, signals, the end of the program, an error, Ctrl-Z in between."""
     p, s = worker(ctx), Screen(ctx)

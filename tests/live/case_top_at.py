@@ -226,7 +226,7 @@ def processes(ctx):
     return "RSS %s; CPU %s" % (" ".join(told), ", ".join(seen.values()))
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def what_there_is(ctx):
     """A time at which nothing was recorded: it says what there is.  Times are said in several ways, of a folder and of a file."""
     ruby = ctx.ruby(ctx.write("at_phases.rb", PHASES))
@@ -481,7 +481,7 @@ sleep
 """
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def what_is_not_known(ctx):
     """A recording whose program sleeps at its end is there to its end; without cpu and wall CPU time is not known."""
     ruby = ctx.ruby(ctx.write("at_late.rb", SLEEPS_LATE))
