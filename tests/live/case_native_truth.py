@@ -174,7 +174,7 @@ SWITCHES = ("Object#here", "Object#there")
 
 @case(timeout=90 + SAMPLES // 500)
 def every_function(ctx):
-    """0 wrong orders, and 99.5 % whole.  A fiber switches by a function without rules, so of those that do nothing else fewer are."""
+    """0 wrong orders, and 99.5 % whole.  A fiber switches its stack before its Ruby frames, so of those that do nothing else fewer are."""
     judge = Judge()
     variants = (((), ()), ((), YJIT), (("-fcf-protection=full",), ()), (("-O1", "-fno-omit-frame-pointer"), YJIT))
     if SAMPLES < 100000:
@@ -192,7 +192,7 @@ def every_function(ctx):
     check(not missing and total > 0.8 * SAMPLES, "of %d samples none is whole of %s:\n%s", total, missing, judge.table())
     check(whole - whole_switching >= 0.995 * (total - switching), "%d of %d are whole:\n%s", whole - whole_switching, total - switching,
           judge.table())
-    check(whole_switching >= 0.85 * switching, "switching, %d of %d are whole:\n%s", whole_switching, switching, judge.table())
+    check(whole_switching >= 0.93 * switching, "switching, %d of %d are whole:\n%s", whole_switching, switching, judge.table())
     return "%d samples: 0 wrong, %.2f %% whole; without those that switch fibers %.2f %%" % (
         total, 100 * whole / total, 100 * (whole - whole_switching) / (total - switching))
 
