@@ -245,7 +245,10 @@ class Debugger:
 
 
 def plain(name):
-    """Without what the compiler has put behind it, and without the names of Rust's modules."""
+    """Without what the compiler has put behind it, and without the names of Rust's modules and types: debug information has types
+    that the symbol does not have."""
+    while (shorter := re.sub(r"<[^<>]*>", "", name)) != name:
+        name = shorter
     return re.sub(r"\.(part|cold|isra|constprop|lto_priv).*", "", name).rpartition("::")[2]
 
 
