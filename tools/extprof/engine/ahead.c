@@ -57,7 +57,7 @@ static uint32_t look_at_vm(struct engine *e, struct walker *w, struct tables *ta
 {
 	struct target_config config;
 
-	if (layout__refresh(&vm->layout, &vm->memory) || tables__read(tables, &vm->layout, &vm->memory))
+	if (layout__refresh(&vm->layout, &vm->memory) || tables__read_threads(tables, &vm->layout, &vm->memory))
 		return 0;
 	/* It has been sampled since it was attached, and its memory is still in use: see the resolver. */
 	vm->confirmed = true;

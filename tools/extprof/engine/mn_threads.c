@@ -19,6 +19,9 @@
 #define SCAN_INTERVAL (30 * MS)
 /* A scan of many processes comes so late at the latest. */
 #define SCAN_INTERVAL_MOST (300 * MS)
+/* A program that had none for so long is asked in one scan of so many: it has seldom a scheduler of fibers all at once. */
+#define SETTLED_AFTER (10 * SECOND)
+#define SETTLED_TURNS 4u
 /* The look takes at most one part in so many of a CPU: accounts are made of it.  It and the scan go by what the last COSTS
  * ones took on average.  What one look finds must not say when the next one is: a look at fibers that wait for something new
  * takes longer, and of short waits fewer would be seen than of long ones. */
@@ -35,7 +38,6 @@ struct watched {
 struct engine_shared {
 	struct watcher watcher;
 	struct event_queue queue;
-	struct tables tables;
 	struct watched **list;
 	uint32_t count;
 	size_t room;
@@ -43,6 +45,7 @@ struct engine_shared {
 	uint64_t look_cost, scan_cost;	/* CPU time of one, on average, ns */
 	uint32_t cost_count;		/* processes that look_cost is of */
 	uint64_t scanned_at;		/* the last time */
+	uint32_t scans;
 };
 
 void engine__free_shared(struct engine *e)
@@ -59,7 +62,6 @@ void engine__free_shared(struct engine *e)
 	free(s->list);
 	event_queue__free(&s->queue);
 	walker__free(s->watcher.walker);
-	tables__free(&s->tables);
 	free(s);
 	e->shared = NULL;
 }
@@ -102,15 +104,17 @@ static bool is_watched(const struct engine_shared *s, const struct process *p)
 	return false;
 }
 
-/* Has the program threads that share native threads, or fibers that a scheduler may park? */
-static bool has_shared(struct engine_shared *s, struct vm *vm)
+static bool is_shared(const struct rb_debug_ext_thread *t)
 {
-	if (layout__refresh(&vm->layout, &vm->memory) || tables__read_threads(&s->tables, &vm->layout, &vm->memory))
-		return false;
-	for (uint32_t i = 0; i < s->tables.thread_count; i++)
-		if (s->tables.threads[i].t.flags & RB_DEBUG_EXT_THREAD_MN)
-			return true;
-	return parked__has_fibers(&s->tables, &vm->layout, &vm->memory) == 1;
+	return t->flags & RB_DEBUG_EXT_THREAD_MN;
+}
+
+/* Has the program threads that share native threads, or fibers that a scheduler may park?  Many processes are asked, and
+ * again and again. */
+static bool has_shared(struct vm *vm)
+{
+	return !layout__refresh(&vm->layout, &vm->memory) &&
+	       tables__any(&vm->layout, &vm->memory, is_shared, parked__can_park) == 1;
 }
 
 static void add(struct engine_shared *s, const struct process *p)
@@ -137,14 +141,21 @@ static void add(struct engine_shared *s, const struct process *p)
 	s->list[s->count++] = w;
 }
 
-static void scan(struct engine *e, struct engine_shared *s)
+/* Is it asked in this scan? */
+static bool has_turn(const struct engine_shared *s, const struct process *p, uint64_t now)
+{
+	return now < p->from + SETTLED_AFTER || (p->number + s->scans) % SETTLED_TURNS == 0;
+}
+
+static void scan(struct engine *e, struct engine_shared *s, uint64_t now)
 {
 	for (uint32_t i = 0; i < e->set.count; i++) {
 		const struct process *p = e->set.list[i];
 
-		if (p && process__is_readable(p) && !is_watched(s, p) && has_shared(s, p->vm))
+		if (p && has_turn(s, p, now) && process__is_readable(p) && !is_watched(s, p) && has_shared(p->vm))
 			add(s, p);
 	}
+	s->scans++;
 }
 
 static bool on_event(void *context, const void *data, size_t size)
@@ -258,7 +269,7 @@ void engine__step_shared(struct engine *e, uint64_t now)
 		return;
 	from = deadline__cpu_time();
 	if (now >= s->scan_at) {
-		scan(e, s);
+		scan(e, s, now);
 		s->scanned_at = now;
 		s->scan_at = next(s, SCAN_INTERVAL, SCAN_INTERVAL_MOST, SHARE_OF_LOOKS, &s->scan_cost, from);
 	}

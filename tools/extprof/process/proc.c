@@ -47,12 +47,37 @@ uint64_t proc__exe(pid_t pid, pid_t thread)
 	return inode_of(pid, thread, "exe");
 }
 
-/* Has the process the same namespace of that kind as extprof? */
-static bool shares(pid_t pid, const char *name)
-{
-	uint64_t its = inode_of(pid, 0, name);
+/* How long extprof's own namespaces are taken for the same; ns. */
+#define OWN_NAMESPACES_INTERVAL 1000000000ull
 
-	return its && its == inode_of(getpid(), 0, name);
+/* Namespaces by which a process is trusted. */
+enum own_namespace { OWN_USER, OWN_MOUNT, OWN_NAMESPACES };
+
+static const char *const namespace_files[OWN_NAMESPACES] = { "ns/user", "ns/mnt" };
+
+/* That of extprof, or of the program that has it as a library: so it can change. */
+static uint64_t own_namespace(enum own_namespace which)
+{
+	static _Thread_local uint64_t inodes[OWN_NAMESPACES];
+	static _Thread_local uint64_t asked_at;
+	static _Thread_local pid_t of;
+	uint64_t now = deadline__now();
+
+	if (of != getpid() || now >= asked_at + OWN_NAMESPACES_INTERVAL) {
+		of = getpid();
+		asked_at = now;
+		for (int i = 0; i < OWN_NAMESPACES; i++)
+			inodes[i] = inode_of(of, 0, namespace_files[i]);
+	}
+	return inodes[which];
+}
+
+/* Has the process the same namespace of that kind as extprof? */
+static bool shares(pid_t pid, enum own_namespace which)
+{
+	uint64_t its = inode_of(pid, 0, namespace_files[which]);
+
+	return its && its == own_namespace(which);
 }
 
 /*
@@ -62,7 +87,7 @@ static bool shares(pid_t pid, const char *name)
  */
 static uid_t maker_of_namespace(pid_t pid, uid_t user)
 {
-	uint64_t own = inode_of(getpid(), 0, "ns/user");
+	uint64_t own = own_namespace(OWN_USER);
 	char path[PROC_PATH_MAX];
 	uid_t maker = 0;
 	int fd, parent;
@@ -103,11 +128,11 @@ bool proc__is_trusted(pid_t pid, uid_t *user)
 		trusted &= s.users[i] == own;
 	/* The process can change its other numbers. */
 	*user = s.users[0];
-	if (!shares(pid, "ns/user")) {
+	if (!shares(pid, OWN_USER)) {
 		*user = maker_of_namespace(pid, *user);
 		return false;
 	}
-	return trusted && shares(pid, "ns/mnt");
+	return trusted && shares(pid, OWN_MOUNT);
 }
 
 static FILE *open_guarded(pid_t pid, pid_t thread, enum guarded_file file, uint32_t number)

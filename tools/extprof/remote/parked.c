@@ -19,19 +19,9 @@
 /* Of an EC, read at once. */
 #define EC_BYTES 1024u
 
-static bool can_park(const struct rb_debug_ext_ec *e)
+bool parked__can_park(const struct rb_debug_ext_ec *e)
 {
 	return e->flags & RB_DEBUG_EXT_EC_NONBLOCKING && !(e->flags & RB_DEBUG_EXT_EC_ROOT) && e->ec && e->serial;
-}
-
-int parked__has_fibers(struct tables *tables, const struct layout *layout, const struct memory *memory)
-{
-	int err = tables__read(tables, layout, memory);
-
-	for (uint32_t i = 0; !err && i < tables->ec_count; i++)
-		if (can_park(&tables->ecs[i].e))
-			return 1;
-	return err;
 }
 
 /* -- sending --------------------------------------------------------------------------------------- */
@@ -399,14 +389,17 @@ static int end_pass(struct parked *p, uint64_t now)
 
 int parked__look(struct parked *p, uint64_t now)
 {
-	int err = parked__has_fibers(&p->tables, p->layout, p->memory);
+	int err = tables__read(&p->tables, p->layout, p->memory);
+	bool can = false;
 
-	if (!err && !p->count) {
+	for (uint32_t i = 0; !err && !can && i < p->tables.ec_count; i++)
+		can = parked__can_park(&p->tables.ecs[i].e);
+	if (!err && !can && !p->count) {
 		p->looked_at = now;
 		p->next = 0;
 		return 0;
 	}
-	err = err < 0 ? err : note_threads(p);
+	err = err ? err : note_threads(p);
 	if (err)
 		return err;
 	if (!p->next)
@@ -414,7 +407,7 @@ int parked__look(struct parked *p, uint64_t now)
 	while (p->next < p->tables.ec_count) {
 		const struct rb_debug_ext_ec *ec = &p->tables.ecs[p->next].e;
 
-		if (can_park(ec) && map64__get(&p->running, ec->ec) == MAP64_NONE)
+		if (parked__can_park(ec) && map64__get(&p->running, ec->ec) == MAP64_NONE)
 			err = look_at(p, p->next, deadline__now());
 		if (err)
 			return err == -EINTR || err == -ETIMEDOUT ? 0 : err;

@@ -66,8 +66,8 @@ struct parked {
 	struct map64 account_map;	/* serial of the thread -> number */
 };
 
-/* Can a fiber of the program be parked while others run?  1 yes; 0 no; or -errno of reading the memory. */
-int parked__has_fibers(struct tables *tables, const struct layout *layout, const struct memory *memory);
+/* Is it the EC of a fiber that a scheduler may park while others run? */
+bool parked__can_park(const struct rb_debug_ext_ec *e);
 /* 0, also if there was no time for all of them; or -errno. */
 int parked__look(struct parked *p, uint64_t now);
 /* Send what there is. */

@@ -130,14 +130,18 @@ static int each_slot(const struct table *t, struct tables *result,
 	return err;
 }
 
+static bool lives(const struct rb_debug_ext_thread *t)
+{
+	return t->thread && t->state != RB_DEBUG_EXT_THREAD_NONE && t->state != RB_DEBUG_EXT_THREAD_DEAD;
+}
+
 static int add_thread(struct tables *t, uint32_t slot, const void *copy)
 {
 	struct table_thread *added;
 	struct rb_debug_ext_thread thread;
 
 	memcpy(&thread, copy, sizeof(thread));
-	if (!thread.thread || thread.state == RB_DEBUG_EXT_THREAD_NONE ||
-	    thread.state == RB_DEBUG_EXT_THREAD_DEAD)
+	if (!lives(&thread))
 		return 0;
 	if (t->thread_count == TABLES_THREADS_MAX) {
 		t->left_out++;
@@ -187,6 +191,65 @@ int tables__read(struct tables *t, const struct layout *layout, const struct mem
 	int err = tables__read_threads(t, layout, memory);
 
 	return err ? err : each_slot(&ecs, t, add_ec);
+}
+
+/* Is there a slot that `is` takes? */
+static int any_slot(const struct table *t, bool (*is)(const void *copy, const void *context), const void *context)
+{
+	size_t bytes = (size_t)PER_CHUNK * t->stride;
+	uint8_t *copies = t->dir && t->end > 1 ? malloc(bytes) : NULL;
+	bool found = false;
+	int err = 0;
+
+	if (!copies)
+		return t->dir && t->end > 1 ? -ENOMEM : 0;
+	for (uint32_t first = 0; first < t->end && !err && !found; first += PER_CHUNK) {
+		uint32_t count = smaller(PER_CHUNK, t->end - first);
+		uint64_t chunk;
+
+		err = memory__read(t->memory, t->dir + 8ull * (first / PER_CHUNK), &chunk, sizeof(chunk));
+		if (!err && chunk)
+			err = memory__read(t->memory, chunk, copies, (size_t)count * t->stride);
+		for (uint32_t i = first ? 0 : 1; !err && chunk && i < count && !found; i++)
+			found = is(copies + (size_t)i * t->stride, context);
+		if (err == -EFAULT)
+			err = 0;
+	}
+	free(copies);
+	return err ? err : found;
+}
+
+struct wanted {
+	bool (*of_thread)(const struct rb_debug_ext_thread *t);
+	bool (*of_ec)(const struct rb_debug_ext_ec *e);
+};
+
+static bool is_thread(const void *copy, const void *context)
+{
+	const struct wanted *w = context;
+	struct rb_debug_ext_thread t;
+
+	memcpy(&t, copy, sizeof(t));
+	return lives(&t) && w->of_thread(&t);
+}
+
+static bool is_ec(const void *copy, const void *context)
+{
+	const struct wanted *w = context;
+	struct rb_debug_ext_ec e;
+
+	memcpy(&e, copy, sizeof(e));
+	return e.ec && w->of_ec(&e);
+}
+
+int tables__any(const struct layout *layout, const struct memory *memory,
+		bool (*of_thread)(const struct rb_debug_ext_thread *t), bool (*of_ec)(const struct rb_debug_ext_ec *e))
+{
+	struct table threads = threads_of(layout, memory), ecs = ecs_of(layout, memory);
+	struct wanted wanted = { of_thread, of_ec };
+	int any = any_slot(&threads, is_thread, &wanted);
+
+	return any ? any : any_slot(&ecs, is_ec, &wanted);
 }
 
 void tables__free(struct tables *t)

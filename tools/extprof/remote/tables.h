@@ -3,6 +3,7 @@
 #ifndef EXTPROF_TABLES_H
 #define EXTPROF_TABLES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,14 @@ int tables__read(struct tables *t, const struct layout *layout, const struct mem
 /* Only the table of threads. */
 int tables__read_threads(struct tables *t, const struct layout *layout, const struct memory *memory);
 void tables__free(struct tables *t);
+
+/*
+ * Is there a living thread, or an EC in use, that one of these takes?  Each chunk is read once, without the sequence locks:
+ * half the reads of tables__read(), and a slot that is being written can be missed, or taken wrongly.  For looks that
+ * come again and decide nothing but whether to look closer.  1, 0, or -errno as tables__read().
+ */
+int tables__any(const struct layout *layout, const struct memory *memory,
+		bool (*of_thread)(const struct rb_debug_ext_thread *t), bool (*of_ec)(const struct rb_debug_ext_ec *e));
 
 /* Read the slot of one thread again, under its sequence lock.  0, -EAGAIN: it was being written each time,
  * or -errno. */
