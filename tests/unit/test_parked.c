@@ -144,3 +144,47 @@ TEST(parked_fibers_after_a_pause)
 	CHECK(parked.list[0].ns < BEFORE);
 	tear_down();
 }
+
+static bool is_shared(const struct rb_debug_ext_thread *t)
+{
+	return t->flags & RB_DEBUG_EXT_THREAD_MN;
+}
+
+static int any(void)
+{
+	memory.reads = 0;
+	return tables__any(&layout, &memory.memory, is_shared, parked__can_park);
+}
+
+/* Is there a fiber that a scheduler may park, or a thread that shares a native one? */
+TEST(tables_at_a_glance)
+{
+	CHECK(set_up());
+	CHECK_INT(any(), 1);
+	/* Each table is two reads: where its slots are, and the slots. */
+	CHECK_INT(memory.reads, 4);
+	for (uint32_t i = 0; i < FIBERS; i++)
+		fake__ec_slot(&vm, fibers[i], 10 + i, 5)->flags = i % 2 ? RB_DEBUG_EXT_EC_ROOT | RB_DEBUG_EXT_EC_NONBLOCKING : 0;
+	CHECK_INT(any(), 0);
+	CHECK_INT(memory.reads, 4);
+	/* Those of threads that are gone do not count. */
+	first->flags |= RB_DEBUG_EXT_THREAD_MN;
+	CHECK_INT(any(), 1);
+	CHECK_INT(memory.reads, 2);
+	first->state = RB_DEBUG_EXT_THREAD_DEAD;
+	CHECK_INT(any(), 0);
+	first->state = RB_DEBUG_EXT_THREAD_RUNNING;
+	/* The slots of threads are not mapped: the others are looked at. */
+	memory.fail_at = 2;
+	CHECK_INT(any(), 0);
+	fake__ec_slot(&vm, fibers[4], 14, 5)->flags = RB_DEBUG_EXT_EC_NONBLOCKING;
+	CHECK_INT(any(), 1);
+	memory.error = -ESRCH;
+	CHECK_INT(any(), -ESRCH);
+	memory.fail_at = 0;
+	/* It says that there is none. */
+	layout.section.ec_slots_end = 14;
+	first->flags = 0;
+	CHECK_INT(any(), 0);
+	tear_down();
+}
