@@ -311,7 +311,7 @@ def compare_with_gdb(ctx, p, rounds, ready):
     return "%d stacks with %d functions of libraries, each as by gdb" % (compared, frames)
 
 
-@case(timeout=180, bpf=False, patient=True)
+@case(timeout=360, bpf=False, patient=True)
 def same_as_gdb(ctx):
     """The process stands still: a debugger and extprof look at the same stacks."""
     if not shutil.which("gdb"):
