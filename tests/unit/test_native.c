@@ -1186,6 +1186,47 @@ TEST(native_functions_are_between_ruby_frames)
 	tear_down_native();
 }
 
+/* The first methods of a thread that an extension has made, below its functions.  How the thread begins, in libc, is not shown. */
+TEST(native_functions_before_the_first_method)
+{
+	uint64_t libc = (uintptr_t)strtol + 1;
+
+	set_up_native();
+	known(foo_id, FRAME_FINISH);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, VM, EXEC, VM, INNER, OUTER, VM, VM, libc, libc), "ext_outer;ext_inner;[vm];Foo#foo 1\n");
+	tear_down_native();
+	set_up_native();
+	known(foo_id, FRAME_FINISH);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, VM, EXEC, VM, VM, libc, libc), "Foo#foo 1\n");
+	tear_down_native();
+
+	/* A method in C, also when its function has not begun yet, or has ended. */
+	set_up_native();
+	known(size_id, FRAME_OF_C);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, OUTER, VM, INNER, VM, libc, libc), "ext_inner;[vm];Array#size;ext_outer 1\n");
+	CHECK_INT(native_frames.joined, 1);
+	tear_down_native();
+	set_up_native();
+	known(size_id, FRAME_OF_C);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, VM, INNER, VM, libc, libc), "Array#size;[native functions left out] 1\n");
+	tear_down_native();
+	set_up_native();
+	known(size_id, FRAME_OF_C);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, VM, VM, libc, libc), "Array#size 1\n");
+	tear_down_native();
+
+	/* A function that the VM calls for itself, and that calls a method in C. */
+	set_up_native();
+	foo_calls_size();
+	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, OUTER, VM, INNER, VM, EXEC, VM), "Foo#foo;ext_inner;[vm];Array#size;ext_outer 1\n");
+	tear_down_native();
+}
+
 /* What cannot be joined is marked, and nothing is guessed. */
 TEST(native_functions_that_cannot_be_joined)
 {

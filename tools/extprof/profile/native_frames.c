@@ -260,8 +260,39 @@ static struct segment without_loop(const struct joining *j, struct segment s)
 	return s;
 }
 
+static bool has_other_than_vm(const struct joining *j, struct segment s)
+{
+	for (uint32_t i = s.begin; i < s.end; i++)
+		if (!is_of_vm(j, i))
+			return true;
+	return false;
+}
+
+/* Leave out how the program or a thread begins, and then the VM in it.  What remains are functions of a library that the VM has
+ * called without a method, as that of a thread which an extension has made. */
+static struct segment without_beginning(const struct joining *j, struct segment s)
+{
+	/* _start() is in the program, and what calls main() is in libc.  Another thread, and a fiber, begin in libc or in the VM. */
+	if (s.end > s.begin && j->f->place[s.end - 1].rule == UNWIND_OUTERMOST)
+		s.end--;
+	while (s.end > s.begin && !is_of_vm(j, s.end - 1))
+		s.end--;
+	while (s.end > s.begin && is_of_vm(j, s.end - 1))
+		s.end--;
+	return s;
+}
+
+/* Functions before the first method in C of a group: how the VM calls it is left out, a function of a library that has called it
+ * is not. */
+static void append_callers(struct joining *j, struct segment s)
+{
+	s = without_loop(j, s);
+	if (has_other_than_vm(j, s))
+		append_segment(j, s, true);
+}
+
 /* Methods in C, frames [begin, end), and the native functions that they are in. */
-static void append_c(struct joining *j, uint32_t begin, uint32_t end, struct segment s, bool innermost)
+static void append_c(struct joining *j, uint32_t begin, uint32_t end, struct segment s, bool innermost, bool outermost)
 {
 	bool all_found = true, left_out = false;
 	struct segment inner;
@@ -273,10 +304,7 @@ static void append_c(struct joining *j, uint32_t begin, uint32_t end, struct seg
 	if (begin == end) {
 		s = without_loop(j, s);
 		/* Between two calls of the interpreter that is how the VM calls itself. */
-		for (uint32_t i = s.begin; !innermost && i < s.end; i++)
-			if (!is_of_vm(j, i))
-				innermost = true;
-		if (innermost)
+		if (innermost || has_other_than_vm(j, s))
 			append_segment(j, s, false);
 		return;
 	}
@@ -287,19 +315,22 @@ static void append_c(struct joining *j, uint32_t begin, uint32_t end, struct seg
 		while (function && inner.end > inner.begin && j->f->place[inner.end - 1].function != function)
 			inner.end--;
 		if (function && inner.end > inner.begin) {
-			/* The functions in between belong to the method before, or are how the interpreter calls the first one. */
+			/* The functions in between belong to the method before, or were called before the first one. */
 			struct segment between = { inner.end, s.end };
 
 			if (i + 1 < end || j->f->vm)
 				append_segment(j, between, true);
+			else
+				append_callers(j, between);
 			s = inner;
 		} else {
 			all_found = false;
 		}
 		append_ruby(j, i);
 	}
-	/* If the functions of all methods were found, we know which method called what. */
-	if (all_found || end - begin == 1) {
+	/* If the functions of all methods were found, we know which method called what.  The one method that has just begun or ended
+	 * has called all in its segment, but for the functions that a thread begins with. */
+	if (all_found || (end - begin == 1 && !outermost)) {
 		append_segment(j, s, true);
 		return;
 	}
@@ -373,10 +404,12 @@ static void join(struct joining *j, uint32_t ahead)
 		while (c > begin && !is_of_c(j, c - 1))
 			append_ruby(j, --c);
 		/* Before the first Ruby code there are the beginning of the program and of threads. */
+		if (number == groups && (groups || begin < c) && !j->f->vm)
+			s = without_beginning(j, s);
 		if (number == groups && begin == c && groups && !j->f->vm)
-			;
+			append_segment(j, s, true);
 		else if (number >= ahead)
-			append_c(j, begin, c, s, number == ahead);
+			append_c(j, begin, c, s, number == ahead, number == groups);
 		else
 			while (c > begin)
 				append_ruby(j, --c);
