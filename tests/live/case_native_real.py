@@ -3,7 +3,6 @@ Valgrind's callgrind, which counts instructions.  By default those that ruby bri
 
     EXTPROF_TESTS_REAL=all tests/live/run native_real
 """
-import glob
 import os
 import re
 import shutil
@@ -37,10 +36,7 @@ PROGRAM = os.path.join(harness.PROGRAMS, "native_real.rb")
 def environment(library):
     if library not in GEMS:
         return {}
-    # A gem that is compiled already has the name of a machine behind its version.
-    home = os.path.join(harness.BUILD, "live-gems")
-    if not glob.glob(os.path.join(home, "gems", "%s-%s*" % (library, GEMS[library]))):
-        case_servers.gems({library: GEMS[library]})
+    home = case_servers.gems({library: GEMS[library]})
     return {"GEM_HOME": home, "GEM_PATH": home}
 
 

@@ -1,5 +1,6 @@
 """Servers and tools that people run, from RubyGems: each process with its samples, through restarts and reforks."""
 import fcntl
+import glob
 import http.client
 import os
 import signal
@@ -28,8 +29,9 @@ def gems(wanted=None):
     os.makedirs(home, exist_ok=True)
     with open(os.path.join(home, "lock"), "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        # A gem that is compiled already has the name of a machine behind its version.
         missing = ["%s:%s" % gem for gem in (wanted or GEMS).items()
-                   if not os.path.exists(os.path.join(home, "specifications", "%s-%s.gemspec" % gem))]
+                   if not any(glob.glob(os.path.join(home, "specifications", ("%s-%s" % gem) + rest)) for rest in (".gemspec", "-*.gemspec"))]
         if missing:
             p = subprocess.run([harness.RUBY, "-e", INSTALL, "--", "install", "--no-document", "--install-dir", home, *missing],
                                env=harness.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
