@@ -1238,12 +1238,22 @@ TEST(native_functions_that_cannot_be_joined)
 	CHECK_INT(native_frames.apart, 1);
 	tear_down_native();
 
-	/* The native stack ends too early. */
+	/* The native stack ends too early, in a function that has rules now, and in one that has none. */
 	set_up_native();
 	foo_calls_size();
 	CHECK_STRING(JOINED(UNWIND_END_NO_RULES, INNER, OUTER),
-		     "Foo#foo;Array#size;[truncated: a native function without unwind rules];ext_outer;ext_inner 1\n");
+		     "Foo#foo;Array#size;[truncated: unwind rules not read yet];ext_outer;ext_inner 1\n");
 	CHECK_INT(native_frames.ends[UNWIND_END_NO_RULES], 1);
+	tear_down_native();
+	set_up_native();
+	foo_calls_size();
+	CHECK_STRING(JOINED(UNWIND_END_NO_RULES, INNER, 4096),
+		     "Foo#foo;Array#size;[truncated: a native function without unwind rules];[native code in no file];ext_inner 1\n");
+	tear_down_native();
+	/* Nothing was known of the process then. */
+	set_up_native();
+	foo_calls_size();
+	CHECK_STRING(joined(UNWIND_END_NO_FILE, 0, (const uint64_t[]){ 0 }), "Foo#foo;Array#size;[truncated: mappings not read yet] 1\n");
 	tear_down_native();
 
 	/* A frame whose kind is not known. */

@@ -202,6 +202,21 @@ static const char *why_ended(uint32_t end)
 }
 
 static const char left_out_mark[] = "native functions left out";
+/* What is known later, of a process or a file that was found a moment before. */
+static const char no_mappings_mark[] = "truncated: mappings not read yet", no_rules_mark[] = "truncated: unwind rules not read yet";
+
+static const char *why_it_ended(const struct joining *j)
+{
+	const struct native_place *last = &j->f->place[j->nr ? j->nr - 1 : 0];
+
+	if (!j->m)
+		return NULL;
+	if (j->m->native_end == UNWIND_END_NO_FILE && !j->nr)
+		return no_mappings_mark;
+	if (j->m->native_end == UNWIND_END_NO_RULES && j->nr && (last->late || last->rule != UNWIND_NONE))
+		return no_rules_mark;
+	return why_ended(j->m->native_end);
+}
 
 bool native_frames__is_mark(const struct frame *f)
 {
@@ -210,7 +225,7 @@ bool native_frames__is_mark(const struct frame *f)
 	for (uint32_t i = 0; i < UNWIND_ENDS; i++)
 		if (why_ended(i) && !strcmp(why_ended(i), f->name))
 			return true;
-	return !strcmp(left_out_mark, f->name);
+	return !strcmp(left_out_mark, f->name) || !strcmp(no_mappings_mark, f->name) || !strcmp(no_rules_mark, f->name);
 }
 
 /* -- Ruby frames ------------------------------------------------------------------------------ */
@@ -422,7 +437,7 @@ static void join(struct joining *j, uint32_t ahead)
 /* Not joined: the functions that were called last, up to the first one of the VM. */
 static void append_leaf(struct joining *j)
 {
-	const char *why = j->m ? why_ended(j->m->native_end) : NULL;
+	const char *why = why_it_ended(j);
 	struct segment s = { 0, 0 };
 	bool left_out = why != NULL;
 
@@ -438,7 +453,7 @@ static void append_leaf(struct joining *j)
 /* A thread without Ruby code. */
 static void append_all(struct joining *j)
 {
-	const char *why = j->m ? why_ended(j->m->native_end) : NULL;
+	const char *why = why_it_ended(j);
 
 	if (why)
 		append_mark(j, FRAME_MARK, why);
