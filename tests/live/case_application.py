@@ -90,6 +90,41 @@ def first_screen(ctx):
     return "%d samples; worst %.1f sigma; leading part %d lines" % (profile.sums.whole, worst, lead)
 
 
+def kinds_of(path):
+    """{name: kinds} of the labels of a flame graph, {name: hues} of the frames that are drawn, and what its legend says."""
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    data = lambda name: json.loads(re.search(r'"%s":(\[.*?\])[,}]\s*(?="\w+":|;)' % name, text, re.S).group(1))
+    names, kinds, hues = data("kinds"), {}, {}
+    for name, _, kind in data("labels"):
+        kinds.setdefault(name, set()).add(names[kind])
+    for name, hue in re.findall(r'<title>([^<(\u2014]*) [(\u2014][^<]*</title><rect [^>]*fill="hsl\((\d+),', text):
+        hues.setdefault(name, set()).add(int(hue))
+    return kinds, hues, re.findall(r'<text x="16">([^<]*)</text>', text)
+
+
+@case(timeout=60)
+def flame_graphs(ctx):
+    """The application's methods have a colour of their own where there are gems. Without gems, or without an application, there is none."""
+    profiled(ctx, "-o", ctx.path("a.extprof"), "-o", ctx.path("a.svg"), seconds=1)
+    kinds, hues, legend = kinds_of(ctx.path("a.svg"))
+    ours = {name: k for name, k in kinds.items() if re.search(r"Shop#", name)}
+    gems = {name: k for name, k in kinds.items() if re.search(r"Mustache|Ledger", name)}
+    check(len(ours) >= 4 and all(k == {"application"} for k in ours.values()), "the application: %s of %s", ours, kinds)
+    check(gems and all(k == {"Ruby"} for k in gems.values()), "gems: %s of %s", gems, kinds)
+    check(kinds["String#gsub"] == {"C method"}, "%s", kinds)
+    check(legend[:3] == ["application", "Ruby", "C method"], "the legend says %s", legend)
+    drawn = [hues[name] for name in ours if name in hues]
+    check(len(drawn) >= 4 and all(76 <= h < 96 for hs in drawn for h in hs), "hues of the application: %s", hues)
+    check(all(8 <= h < 36 for name in gems for h in hues.get(name, ())), "hues of gems: %s", hues)
+    for options in (("--app", "/nothing/here"), ("--hide", "gem:*")):
+        path = ctx.path("b%d.html" % len(options[1]))
+        ctx.extprof("report", ctx.path("a.extprof"), *options, "-o", path).ok()
+        kinds, _, legend = kinds_of(path)
+        check("application" not in legend and not any("application" in k for k in kinds.values()), "%s: %s", options, legend)
+    return "%d names of the application, %d of gems" % (len(ours), len(gems))
+
+
 @case(timeout=60)
 def named(ctx):
     """--app: another directory has no application, and a part of it has a part."""

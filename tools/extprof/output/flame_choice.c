@@ -21,6 +21,24 @@ static int by_size(const void *a, const void *b, void *context)
 	return i < j ? -1 : i > j;
 }
 
+static bool is_of(const struct report *r, const struct report_label *l, enum owner_kind kind)
+{
+	return l->frame.kind == FRAME_RUBY && l->owner < r->owner_count && r->owners[l->owner].kind == kind;
+}
+
+static bool has_code_of(const struct report *r, enum owner_kind kind)
+{
+	for (uint32_t i = 0; i < r->label_count; i++)
+		if (is_of(r, &r->labels[i], kind))
+			return true;
+	return false;
+}
+
+int flame_choice__kind(const struct flame_choice *c, const struct report *r, const struct report_label *l)
+{
+	return c->tells_application && is_of(r, l, OWNER_APP) ? FLAME_APPLICATION : l->frame.kind;
+}
+
 /* Labels are numbered as they are needed: those of wide frames have short numbers. */
 static void add_label(struct flame_choice *c, const struct report *r, uint32_t number, uint32_t *count)
 {
@@ -36,7 +54,7 @@ static void add_label(struct flame_choice *c, const struct report *r, uint32_t n
 	report__add_place(l->frame.path, report__line(r, l), l->frame.approximate,
 			  &place);
 	text__add_json(&c->labels, text__string(&place));
-	text__addf(&c->labels, "\",%d]", l->frame.kind);
+	text__addf(&c->labels, "\",%d]", flame_choice__kind(c, r, l));
 	c->labels.failed |= place.failed;
 	text__free(&place);
 }
@@ -88,6 +106,7 @@ int flame_choice__make(struct flame_choice *c, const struct report *r, double mi
 	for (uint32_t i = 0; i < r->node_count; i++)
 		order[i] = i;
 	qsort_r(order, r->node_count, sizeof(*order), by_size, r->nodes);
+	c->tells_application = has_code_of(r, OWNER_APP) && has_code_of(r, OWNER_GEM);
 	choose(c, r, order, min_total);
 	for (uint32_t i = 0; i < r->node_count; i++) {
 		uint32_t parent = r->nodes[i].parent;

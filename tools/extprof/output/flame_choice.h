@@ -24,6 +24,9 @@
 #define FLAME_DATA_MAX (3u << 20)	/* bytes */
 #define FLAME_DRAWN_MAX (3u << 20)	/* bytes, about */
 #define FLAME_NONE UINT32_MAX
+/* A kind of its own, beside those of frames: Ruby code of the application, where there is some of gems, too. */
+#define FLAME_APPLICATION FRAME_KINDS
+#define FLAME_KINDS (FRAME_KINDS + 1)
 
 struct flame_choice {
 	/* By number of the node in the report. */
@@ -33,6 +36,7 @@ struct flame_choice {
 	/* By number of the label in the report. */
 	uint32_t *label;	/* its number in the file, or FLAME_NONE */
 	struct text labels;	/* as JSON: ["name","place",kind],... */
+	bool tells_application;
 	uint32_t count;		/* nodes in the file */
 	uint32_t rows;		/* that are drawn */
 	uint32_t hidden_nodes;
@@ -42,5 +46,7 @@ struct flame_choice {
 /* min_total: a frame of fewer samples is not drawn without a zoom.  0 or -ENOMEM. */
 int flame_choice__make(struct flame_choice *c, const struct report *r, double min_total);
 void flame_choice__free(struct flame_choice *c);
+/* The kind by which a label has its colour, below FLAME_KINDS. */
+int flame_choice__kind(const struct flame_choice *c, const struct report *r, const struct report_label *l);
 
 #endif /* EXTPROF_FLAME_CHOICE_H */

@@ -48,7 +48,8 @@
 #define INNER (WIDTH - 2 * PAD)
 
 /* Hue, range of hues, saturation and lightness at least. */
-static const int colors[FRAME_KINDS][4] = {
+static const int colors[FLAME_KINDS][4] = {
+	[FLAME_APPLICATION] = { 76, 20, 62, 58 },
 	[FRAME_RUBY] = { 8, 28, 80, 62 },
 	[FRAME_C] = { 44, 12, 80, 58 },
 	[FRAME_BUILTIN] = { 24, 16, 55, 72 },
@@ -68,6 +69,11 @@ static const int colors[FRAME_KINDS][4] = {
 	[FRAME_LABEL] = { 310, 24, 30, 74 },
 };
 
+static const char *kind_name(int kind)
+{
+	return kind == FLAME_APPLICATION ? "application" : frame_kind_names[kind];
+}
+
 struct page {
 	const struct report *r;
 	const struct flame_diff *diff;	/* NULL: the frames have the colours of their kinds */
@@ -80,14 +86,14 @@ struct page {
 
 /* The script computes the same from UTF-16 units.  For text that is not ASCII the
  * shades differ, but the colour of a kind does not. */
-static void add_color(struct text *out, const struct report_label *l)
+static void add_color(struct page *p, const struct report_label *l)
 {
-	const int *base = colors[l->frame.kind];
+	const int *base = colors[flame_choice__kind(&p->choice, p->r, l)];
 	uint32_t hash = 0;
 
 	for (const char *s = l->name; *s; s++)
 		hash = hash * 31 + (unsigned char)*s;
-	text__addf(out, "hsl(%u,%u%%,%u%%)", base[0] + hash % (unsigned int)base[1],
+	text__addf(&p->out, "hsl(%u,%u%%,%u%%)", base[0] + hash % (unsigned int)base[1],
 		   base[2] + (hash >> 5) % 10, base[3] + (hash >> 9) % 12);
 }
 
@@ -174,7 +180,7 @@ static void add_frames(struct page *p)
 		if (i && p->diff)
 			add_change_color(&p->out, &p->diff->changes[i]);
 		else if (i)
-			add_color(&p->out, &r->labels[n->label]);
+			add_color(p, &r->labels[n->label]);
 		else
 			text__adds(&p->out, "#d8d8d8");
 		text__adds(&p->out, "\"/>");
@@ -189,10 +195,10 @@ static void add_frames(struct page *p)
 	free(next);
 }
 
-static bool has_kind(const struct report *r, int kind)
+static bool has_kind(const struct page *p, int kind)
 {
-	for (uint32_t i = 0; i < r->label_count; i++)
-		if (r->labels[i].frame.kind == kind)
+	for (uint32_t i = 0; i < p->r->label_count; i++)
+		if (flame_choice__kind(&p->choice, p->r, &p->r->labels[i]) == kind)
 			return true;
 	return false;
 }
@@ -268,14 +274,16 @@ static double add_legend(struct page *p)
 		x = add_legend_entry(p, x, "hsl(214,85%,70%)", "less");
 		x = add_legend_entry(p, x, "hsl(0,0%,86%)", "no change beyond noise");
 	}
-	for (int i = 0; i < FRAME_KINDS && !p->diff; i++) {
+	/* The application comes first. */
+	for (int n = 0; n < FLAME_KINDS && !p->diff; n++) {
+		int i = n ? n - 1 : FLAME_APPLICATION;
 		char color[32];
 
-		if (!has_kind(p->r, i))
+		if (!has_kind(p, i))
 			continue;
 		snprintf(color, sizeof(color), "hsl(%d,%d%%,%d%%)", colors[i][0] + colors[i][1] / 2, colors[i][2],
 			 colors[i][3] + 6);
-		x = add_legend_entry(p, x, color, frame_kind_names[i]);
+		x = add_legend_entry(p, x, color, kind_name(i));
 	}
 	text__adds(&p->out, "</g>\n");
 	return x;
@@ -439,10 +447,10 @@ static int add_data(struct page *p)
 	int err = 0;
 
 	text__adds(out, "var D={\"kinds\":[");
-	for (int i = 0; i < FRAME_KINDS; i++)
-		text__addf(out, "%s\"%s\"", i ? "," : "", frame_kind_names[i]);
+	for (int i = 0; i < FLAME_KINDS; i++)
+		text__addf(out, "%s\"%s\"", i ? "," : "", kind_name(i));
 	text__adds(out, "],\"colors\":[");
-	for (int i = 0; i < FRAME_KINDS; i++)
+	for (int i = 0; i < FLAME_KINDS; i++)
 		text__addf(out, "%s[%d,%d,%d,%d]", i ? "," : "", colors[i][0], colors[i][1],
 			   colors[i][2], colors[i][3]);
 	text__addf(out, "],\"top\":%u,\"groups\":%" PRIu32 ",\n\"metric\":[\"%s\",%d],\n\"labels\":[", p->top,
