@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "fake.h"
@@ -706,6 +707,34 @@ TEST(snapshot_of_jit_code_without_rbp)
 		CHECK(m && m->native_end == UNWIND_END_FP && m->nr_native == 2);
 		snapshot__free(&snapshot);
 	}
+}
+
+/* YJIT's exit, which is the first thing in its code: pop rbx; pop r12; pop r13; pop rbp; pop rbp; ret. */
+TEST(snapshot_at_the_begin_of_jit_code)
+{
+	static const uint8_t leave[] = { 0x5b, 0x41, 0x5c, 0x41, 0x5d, 0x5d, 0x5d, 0xc3 };
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct sample_machine *m;
+
+	CHECK(pages != MAP_FAILED);
+	memcpy(pages + page, leave, sizeof(leave));
+	/* Nothing can be read before it. */
+	CHECK(!mprotect(pages, page, PROT_NONE));
+	for (size_t at = 0; at < 2; at++) {
+		CHECK(set_up_native(PROOF_STOPPED));
+		section.jit_start = (uintptr_t)pages + page;
+		section.jit_end = (uintptr_t)pages + 2 * page;
+		section.jit_flags = RB_DEBUG_EXT_JIT_FRAME_POINTER;
+		native_task.ip = section.jit_start + at;
+		native_task.bp = (uintptr_t)&native_stack[2];
+		native_stack[2] = (uintptr_t)&native_stack[6];
+		native_stack[3] = CODE + FRAMED + 5;
+		m = take_native();
+		CHECK(m && m->native_end == UNWIND_END_OUTERMOST && m->nr_native == 4);
+		snapshot__free(&snapshot);
+	}
+	munmap(pages, 2 * page);
 }
 
 #if defined(__x86_64__)

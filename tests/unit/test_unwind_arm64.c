@@ -292,8 +292,8 @@ static long read_target(void *to, uint32_t size, uint64_t address)
 {
 	if (address >= STACK && address + size <= STACK + sizeof(stack_words))
 		memcpy(to, (const uint8_t *)stack_words + (address - STACK), size);
-	else if (address == JIT && size == sizeof(jit_code))
-		memcpy(to, jit_code, size);
+	else if (address >= JIT && address + size <= JIT + sizeof(jit_code))
+		memcpy(to, (const uint8_t *)jit_code + (address - JIT), size);
 	else
 		return -1;
 	return 0;
@@ -462,6 +462,13 @@ TEST(arm64_code_of_the_jit)
 		CHECK_INT(walk.unwind.end, UNWIND_END_OUTERMOST);
 		CHECK(walk.native[1] == CODE + 0x20 && walk.native[2] == CODE + 0x110);
 	}
+	/* The exit is the first thing in the code: nothing can be read before it. */
+	jit_code[0] = 0xa8c17bfb;	/* ldp of other registers: the frame is still there */
+	stack_words[10] = AT(20);
+	stack_words[11] = CODE + 0x20;
+	CHECK_INT(follow(JIT, AT(6), AT(10), 0), 3);
+	CHECK_INT(walk.unwind.end, UNWIND_END_OUTERMOST);
+	CHECK(walk.native[1] == CODE + 0x20 && walk.native[2] == CODE + 0x110);
 	/* What cannot be read, and what leads backwards. */
 	CHECK_INT(follow(JIT + 8, AT(4), AT(10), 0), 1);
 	CHECK_INT(walk.unwind.end, UNWIND_END_STACK);
