@@ -294,6 +294,15 @@ def by_extprof(d):
                        if f["kind"] == "native" and f.get("module", "").startswith("/")] for t in d["threads"]}
 
 
+# In the function by which the loader finds another one, at its first call.
+OTHER_RULES = "[truncated: a native function with other unwind rules]"
+
+
+def in_the_loader(d, tid, ours):
+    frames = next(t for t in d["threads"] if t["tid"] == tid)["fibers"][0]["frames"]
+    return any(f["name"] == OTHER_RULES for f in frames) and all(module.startswith("ld-linux") for module, _ in ours)
+
+
 def compare_with_gdb(ctx, p, rounds, ready):
     compared = frames = 0
     for _ in range(rounds):
@@ -304,7 +313,9 @@ def compare_with_gdb(ctx, p, rounds, ready):
         said = by_gdb(ctx, p.pid)
         p.signal(signal.SIGCONT)
         for tid, ours in by_extprof(whole(d)).items():
-            check(ours == said.get(tid), "thread %d: extprof %s, gdb %s: %s", tid, ours, said.get(tid), d["threads"])
+            theirs = said.get(tid)
+            theirs = theirs[:len(ours)] if theirs and in_the_loader(d, tid, ours) else theirs
+            check(ours == theirs, "thread %d: extprof %s, gdb %s: %s", tid, ours, theirs, d["threads"])
             compared += 1
             frames += len(ours)
     check(frames > compared, "only %d native functions in %d stacks", frames, compared)

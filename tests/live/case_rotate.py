@@ -669,6 +669,27 @@ def full_disk(ctx):
     return "%d files are whole; %s" % (len(whole), run.err.strip().splitlines()[0][:100])
 
 
+@case(timeout=120, patient=True)
+def small_disks(ctx):
+    """Wherever there is no room, that is the reason: for the file, what is beside it, and the memory that their users share.  SQLite
+    tells some of it as an error of the disk, which ends a daemon."""
+    ruby = ctx.ruby("-e", "puts 'ready'; $stdout.flush; loop { 10.times { |i| i.to_s } }")
+    ruby.expect("ready")
+    small = ctx.path("small")
+    os.mkdir(small)
+    script = ("for size in $(seq 8 4 180); do mount -t tmpfs -o size=${size}k none '%s' || exit 99; echo \"of $size\" >&2; "
+              "'%s' record -q -p %d -d 0.2 -F 999 -o '%s/app.extprof'; echo \"status $?\" >&2; umount '%s'; done"
+              % (small, harness.EXTPROF, ruby.pid, small, small))
+    run = ctx.profile_of(ctx.start(["unshare", "-m", "sh", "-c", script], stderr=-1), timeout=90)
+    parts = re.findall(r"^of (\d+)\n(.*?)^status (\d+)$", run.err, re.M | re.S)
+    check(len(parts) == 44, "%d: %s", len(parts), run.err[-500:])
+    wrong = [p for p in parts if p[2] != "0" and (int(p[2]) != harness.OUTPUT or "No space left on device" not in p[1])]
+    check(not wrong, "%s", wrong[:3])
+    full = [int(size) for size, _, status in parts if status != "0"]
+    check(4 < len(full) < 44 and full == [int(p[0]) for p in parts[:len(full)]], "no room in %s KiB", full)
+    return "there is room from %d KiB on" % (full[-1] + 4)
+
+
 @case(timeout=60)
 def options(ctx):
     """What does not fit says so."""

@@ -41,6 +41,19 @@ const char *const recording_schema[] = {
 	NULL
 };
 
+static bool is_full(int err)
+{
+	return err == ENOSPC || err == EDQUOT;
+}
+
+/* Of some writes SQLite says only that there was an error: of the memory that the users of a file share, and of new files. */
+static int system_error(sqlite3 *db, int other)
+{
+	int err = db ? sqlite3_system_errno(db) : 0;
+
+	return is_full(err) ? err : other;
+}
+
 int schema__fail(sqlite3 *db, int code, enum diag_code diag, const char *what, struct diag *d)
 {
 	int err = EBADMSG;
@@ -48,8 +61,8 @@ int schema__fail(sqlite3 *db, int code, enum diag_code diag, const char *what, s
 	switch (code & 0xff) {
 	case SQLITE_NOMEM: err = ENOMEM; break;
 	case SQLITE_FULL: err = ENOSPC; break;
-	case SQLITE_IOERR: err = EIO; break;
-	case SQLITE_CANTOPEN: err = ENOENT; break;
+	case SQLITE_IOERR: err = system_error(db, EIO); break;
+	case SQLITE_CANTOPEN: err = system_error(db, ENOENT); break;
 	case SQLITE_PERM:
 	case SQLITE_READONLY: err = EACCES; break;
 	case SQLITE_BUSY:
@@ -57,8 +70,8 @@ int schema__fail(sqlite3 *db, int code, enum diag_code diag, const char *what, s
 	case SQLITE_LOCKED: err = EBUSY; break;
 	case SQLITE_INTERRUPT: err = ETIME; break;
 	}
-	return diag__set(d, diag, err, "%s: %s", what, db && sqlite3_errcode(db) != SQLITE_OK &&
-			 code != SQLITE_INTERRUPT ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+	return diag__set(d, diag, err, "%s: %s", what, is_full(err) ? strerror(err) :
+			 db && sqlite3_errcode(db) != SQLITE_OK && code != SQLITE_INTERRUPT ? sqlite3_errmsg(db) : sqlite3_errstr(code));
 }
 
 /* Which statement makes it?  -1: none of ours. */
