@@ -19,7 +19,7 @@ module Bench
 
     # A hash of the source of both rubies, of how they are compiled, and of how they are compared.
     def self.inputs(sides)
-      source = sides.last.source.to_s
+      source = sides.last&.source.to_s
       series = [File.read(File.join(PATCHES, "BASE")), changed.map { |f| [f, digest(File.join(source, f))] }]
       files = Dir[File.join(TOP, "benchmarks/{lib,tools,workloads}/**/*"), File.join(TOP, "benchmarks/{bounds.json,build-stock}")]
       compared = files.select { |f| File.file?(f) }.grep_v(OTHERS).sort.map { |f| [f.delete_prefix(TOP), digest(f)] }
