@@ -4,6 +4,7 @@
  * reader (ruby/, remote/tables.c, wire/walk.h) are compiled with one header, the process (fake.c) with the other.
  * next_minor.py makes the other one.  Prints "N passed, N failed".
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,13 +56,33 @@ static void check_names(struct layout *layout, const struct memory *memory, uint
 	symbol_table__free(&table);
 }
 
+static bool has_serial_72(const struct rb_debug_ext_thread *t)
+{
+	return t->serial == 72;
+}
+
+static bool none(const struct rb_debug_ext_ec *e)
+{
+	(void)e;
+	return false;
+}
+
+/* Is what a slot of the process does not have 0? */
+static bool ends_with_0(const void *copy, size_t slot, size_t known)
+{
+	for (size_t i = slot; i < known; i++)
+		if (((const uint8_t *)copy)[i])
+			return false;
+	return true;
+}
+
 int main(void)
 {
 	/* The process's section ends where its memory does. */
 	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *at;
 	static struct rb_debug_ext_section copy[2];
 	struct rb_debug_ext_section *section = copy;
-	struct rb_debug_ext_thread *thread;
+	struct rb_debug_ext_thread *thread, one;
 	struct rb_debug_ext_ec *ec_slot;
 	struct target_config config;
 	struct tables tables = { 0 };
@@ -109,6 +130,18 @@ int main(void)
 	CHECK(!walk__thread(&scratch, &config, (uintptr_t)(thread_area + 32)));
 	CHECK(scratch.event.nr_frames == 2 && scratch.frames[0].id == second && scratch.frames[1].id == first);
 	CHECK(scratch.event.thread == 70 && scratch.event.thread_slot == 7);
+	/* The slot behind one is in use, and there is nothing behind the last one of a chunk. */
+	fake__thread(&process, 8, 71, "eighth", ec);
+	fake__thread(&process, RB_DEBUG_EXT_SLOTS_PER_CHUNK - 1, 72, "last", ec);
+	memcpy(at, section, size);
+	CHECK(!layout__refresh(&layout, &memory.memory) && !tables__read(&tables, &layout, &memory.memory));
+	CHECK(tables.thread_count == 3 && tables.threads[2].t.serial == 72);
+	for (uint32_t i = 0; i < tables.thread_count; i++)
+		CHECK(ends_with_0(&tables.threads[i].t, section->thread_slot_size, sizeof(tables.threads[i].t)));
+	CHECK(ends_with_0(&tables.ecs[0].e, section->ec_slot_size, sizeof(tables.ecs[0].e)));
+	memset(&one, 0xff, sizeof(one));
+	CHECK(!tables__read_thread(&layout, &memory.memory, 7, &one) && ends_with_0(&one, section->thread_slot_size, sizeof(one)));
+	CHECK(tables__any(&layout, &memory.memory, has_serial_72, none) == 1);
 	tables__free(&tables);
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed != 0;

@@ -23,6 +23,13 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+/* A slot of an older ruby is shorter: what it does not have reads as 0. */
+static void copy_slot(void *to, size_t room, const void *copy, uint32_t size)
+{
+	memset(to, 0, room);
+	memcpy(to, copy, size);
+}
+
 static struct table threads_of(const struct layout *layout, const struct memory *memory)
 {
 	const struct rb_debug_ext_section *s = &layout->section;
@@ -44,6 +51,12 @@ static struct table ecs_of(const struct layout *layout, const struct memory *mem
 	};
 }
 
+/* Where the chunk with that slot is; 0: there is none yet. */
+static int read_chunk_address(const struct table *t, uint32_t slot, uint64_t *chunk)
+{
+	return memory__read(t->memory, t->dir + 8ull * (slot / PER_CHUNK), chunk, sizeof(*chunk));
+}
+
 static int slot_address(const struct table *t, uint32_t slot, uint64_t *address)
 {
 	uint64_t chunk;
@@ -51,7 +64,7 @@ static int slot_address(const struct table *t, uint32_t slot, uint64_t *address)
 
 	if (!t->dir || !slot || slot >= t->end)
 		return -EINVAL;
-	err = memory__read(t->memory, t->dir + 8ull * (slot / PER_CHUNK), &chunk, sizeof(chunk));
+	err = read_chunk_address(t, slot, &chunk);
 	if (err)
 		return err;
 	if (!chunk)
@@ -85,7 +98,7 @@ static int read_slot(const struct table *t, uint32_t slot, void *to)
 /* Call `add` for each slot, with a copy that is of one moment.  Two copies of a chunk prove most of its slots at
  * once: a slot with one even generation in both was not written between them. */
 static int each_slot(const struct table *t, struct tables *result,
-		     int (*add)(struct tables *result, uint32_t slot, const void *copy))
+		     int (*add)(struct tables *result, uint32_t slot, const void *copy, uint32_t size))
 {
 	size_t bytes = (size_t)PER_CHUNK * t->stride;
 	uint8_t *copies = t->dir && t->end > 1 ? malloc(2 * bytes + t->size) : NULL;
@@ -98,7 +111,7 @@ static int each_slot(const struct table *t, struct tables *result,
 	for (uint32_t first = 0; first < t->end && !err; first += PER_CHUNK) {
 		uint64_t chunk;
 
-		err = memory__read(t->memory, t->dir + 8ull * (first / PER_CHUNK), &chunk, sizeof(chunk));
+		err = read_chunk_address(t, first, &chunk);
 		if (!err && chunk)
 			err = memory__read(t->memory, chunk, copies, bytes);
 		if (!err && chunk)
@@ -119,7 +132,7 @@ static int each_slot(const struct table *t, struct tables *result,
 				copy = single;
 			}
 			if (!err)
-				err = add(result, first + i, copy);
+				err = add(result, first + i, copy, t->size);
 			if (err == -EAGAIN || err == -EFAULT || err == -EINVAL) {
 				result->torn++;
 				err = 0;
@@ -135,12 +148,12 @@ static bool lives(const struct rb_debug_ext_thread *t)
 	return t->thread && t->state != RB_DEBUG_EXT_THREAD_NONE && t->state != RB_DEBUG_EXT_THREAD_DEAD;
 }
 
-static int add_thread(struct tables *t, uint32_t slot, const void *copy)
+static int add_thread(struct tables *t, uint32_t slot, const void *copy, uint32_t size)
 {
 	struct table_thread *added;
 	struct rb_debug_ext_thread thread;
 
-	memcpy(&thread, copy, sizeof(thread));
+	copy_slot(&thread, sizeof(thread), copy, size);
 	if (!lives(&thread))
 		return 0;
 	if (t->thread_count == TABLES_THREADS_MAX) {
@@ -157,12 +170,12 @@ static int add_thread(struct tables *t, uint32_t slot, const void *copy)
 	return 0;
 }
 
-static int add_ec(struct tables *t, uint32_t slot, const void *copy)
+static int add_ec(struct tables *t, uint32_t slot, const void *copy, uint32_t size)
 {
 	struct table_ec *added;
 	struct rb_debug_ext_ec ec;
 
-	memcpy(&ec, copy, sizeof(ec));
+	copy_slot(&ec, sizeof(ec), copy, size);
 	if (!ec.ec)
 		return 0;
 	if (t->ec_count == TABLES_ECS_MAX) {
@@ -194,7 +207,7 @@ int tables__read(struct tables *t, const struct layout *layout, const struct mem
 }
 
 /* Is there a slot that `is` takes? */
-static int any_slot(const struct table *t, bool (*is)(const void *copy, const void *context), const void *context)
+static int any_slot(const struct table *t, bool (*is)(const void *copy, uint32_t size, const void *context), const void *context)
 {
 	size_t bytes = (size_t)PER_CHUNK * t->stride;
 	uint8_t *copies = t->dir && t->end > 1 ? malloc(bytes) : NULL;
@@ -207,11 +220,11 @@ static int any_slot(const struct table *t, bool (*is)(const void *copy, const vo
 		uint32_t count = smaller(PER_CHUNK, t->end - first);
 		uint64_t chunk;
 
-		err = memory__read(t->memory, t->dir + 8ull * (first / PER_CHUNK), &chunk, sizeof(chunk));
+		err = read_chunk_address(t, first, &chunk);
 		if (!err && chunk)
 			err = memory__read(t->memory, chunk, copies, (size_t)count * t->stride);
 		for (uint32_t i = first ? 0 : 1; !err && chunk && i < count && !found; i++)
-			found = is(copies + (size_t)i * t->stride, context);
+			found = is(copies + (size_t)i * t->stride, t->size, context);
 		if (err == -EFAULT)
 			err = 0;
 	}
@@ -224,21 +237,21 @@ struct wanted {
 	bool (*of_ec)(const struct rb_debug_ext_ec *e);
 };
 
-static bool is_thread(const void *copy, const void *context)
+static bool is_thread(const void *copy, uint32_t size, const void *context)
 {
 	const struct wanted *w = context;
 	struct rb_debug_ext_thread t;
 
-	memcpy(&t, copy, sizeof(t));
+	copy_slot(&t, sizeof(t), copy, size);
 	return lives(&t) && w->of_thread(&t);
 }
 
-static bool is_ec(const void *copy, const void *context)
+static bool is_ec(const void *copy, uint32_t size, const void *context)
 {
 	const struct wanted *w = context;
 	struct rb_debug_ext_ec e;
 
-	memcpy(&e, copy, sizeof(e));
+	copy_slot(&e, sizeof(e), copy, size);
 	return e.ec && w->of_ec(&e);
 }
 
@@ -265,8 +278,10 @@ int tables__read_thread(const struct layout *layout, const struct memory *memory
 			struct rb_debug_ext_thread *to)
 {
 	struct table threads = threads_of(layout, memory);
-	int err = read_slot(&threads, slot, to);
+	int err;
 
+	memset(to, 0, sizeof(*to));
+	err = read_slot(&threads, slot, to);
 	if (!err)
 		to->name[sizeof(to->name) - 1] = '\0';
 	return err;

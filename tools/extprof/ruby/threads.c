@@ -61,10 +61,13 @@ static void inherit_name(const struct threads *t, struct thread *thread)
 static int read_slot(const struct threads *t, uint32_t slot, struct rb_debug_ext_thread *to)
 {
 	const struct rb_debug_ext_section *s = &t->layout->section;
+	/* That of an older ruby is shorter: what it does not have reads as 0. */
+	size_t size = s->thread_slot_size < sizeof(*to) ? s->thread_slot_size : sizeof(*to);
 	uint64_t base, address;
 	uint32_t after;
 	int err;
 
+	memset(to, 0, sizeof(*to));
 	if (!s->thread_dir || slot >= RB_DEBUG_EXT_SLOT_CHUNKS_MAX * RB_DEBUG_EXT_SLOTS_PER_CHUNK)
 		return -EINVAL;
 	err = memory__read(t->memory, s->thread_dir + 8ull * (slot / RB_DEBUG_EXT_SLOTS_PER_CHUNK),
@@ -75,7 +78,7 @@ static int read_slot(const struct threads *t, uint32_t slot, struct rb_debug_ext
 		return -EINVAL;
 	address = base + (uint64_t)(slot % RB_DEBUG_EXT_SLOTS_PER_CHUNK) * s->thread_slot_size;
 	for (int i = 0; i < TRIES; i++) {
-		err = memory__read(t->memory, address, to, sizeof(*to));
+		err = memory__read(t->memory, address, to, size);
 		if (err)
 			return err;
 		err = memory__read(t->memory, address, &after, sizeof(after));
