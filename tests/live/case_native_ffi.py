@@ -64,9 +64,7 @@ class FfiJudge(Judge):
         below = labels if at is None else labels[at + 1:]
         ways = WAYS.get(method)
         if is_marked(labels):
-            reason = next(l for l in labels if "[truncated:" in l or "left out]" in l)
-            row[reason] = row.get(reason, 0) + stack.count
-            right = not ways or any(self.is_in_order(below, way) for way in ways)
+            right = self.add_marked(row, stack, labels, below, ways)
         else:
             row["whole"] += stack.count
             # The collector, the compiler and the dynamic linker are where they are.
@@ -77,8 +75,7 @@ class FfiJudge(Judge):
             # What calls main() is not shown.
             right = right and "<main>" not in labels[1:]
         if not right:
-            row["wrong"] += stack.count
-            self.wrong.append((labels, stack.count))
+            self.add_wrong(row, stack, labels)
 
     def is_in_order(self, labels, way):
         rest = iter([s for s in way if s is not LIBRARY])

@@ -4,6 +4,7 @@ import shutil
 import signal
 
 import harness
+import native
 from case_native import Truth, is_marked
 from case_native_dump import code_of, dump, whole
 from harness import Counted, case, check
@@ -115,20 +116,14 @@ for line in sys.stdin:
 
 
 class Debugger:
-    """One gdb, which attaches again and again: it reads the symbols of the program once."""
-
     def __init__(self, ctx, pid):
         self.pid = pid
-        self.p = ctx.start(["gdb", "-nx", "-q", "-batch", "-x", ctx.write("steps.py", GDB)])
+        self.gdb = native.Gdb(ctx, "steps.py", GDB)
 
     def __call__(self, what, number):
         """[fields of a line]"""
-        self.p.tell("%d %s %d" % (self.pid, what, number))
-        found = []
-        while (line := self.p.line(60)) != "END":
-            if line.startswith(("STEPS\t", "AT\t", "STACK\t")):
-                found.append(line.split("\t"))
-        return found
+        said = self.gdb.ask("%d %s %d" % (self.pid, what, number))
+        return [line.split("\t") for line in said if line.startswith(("STEPS\t", "AT\t", "STACK\t"))]
 
 
 def switching(ctx, flags=()):

@@ -17,6 +17,7 @@ import subprocess
 import time
 
 import harness
+import native
 from case_graph import YJIT
 from case_native import CHAIN, PINGS, Truth, end, is_marked, watch
 from case_native_dump import bases, code_of, dump, whole
@@ -90,9 +91,7 @@ class Judge:
         below = labels[at + 1:] if at is not None else labels
         ways = WAYS[labels[at]] if at is not None else WAYS.get(method)
         if is_marked(labels):
-            reason = next(l for l in labels if "[truncated:" in l or "left out]" in l)
-            row[reason] = row.get(reason, 0) + stack.count
-            right = not ways or any(self.is_in_order(below, way) for way in ways)
+            right = self.add_marked(row, stack, labels, below, ways)
         else:
             row["whole"] += stack.count
             if ways:
@@ -102,8 +101,17 @@ class Judge:
             else:
                 right = not any(OWN.match(l) for l in labels)
         if not right:
-            row["wrong"] += stack.count
-            self.wrong.append((labels, stack.count))
+            self.add_wrong(row, stack, labels)
+
+    def add_marked(self, row, stack, labels, below, ways):
+        """Count why it is not whole.  Is what there is in order?"""
+        reason = next(l for l in labels if "[truncated:" in l or "left out]" in l)
+        row[reason] = row.get(reason, 0) + stack.count
+        return not ways or any(self.is_in_order(below, way) for way in ways)
+
+    def add_wrong(self, row, stack, labels):
+        row["wrong"] += stack.count
+        self.wrong.append((labels, stack.count))
 
     def cut(self, labels, ways):
         """Without what the VM and the libraries do by themselves at the end of a stack: that is where it is."""
@@ -220,16 +228,13 @@ for line in sys.stdin:
 
 
 class Debugger:
-    """One gdb, which attaches again and again: it reads the symbols of the program once."""
-
     def __init__(self, ctx):
-        self.p = ctx.start(["gdb", "-nx", "-q", "-batch", "-x", ctx.write("stacks.py", GDB)])
+        self.gdb = native.Gdb(ctx, "stacks.py", GDB)
 
     def stacks(self, pid):
         """{tid: [(file, address in it, name of the function)]}, innermost first, up to main(), of code that is in a file."""
-        self.p.tell(str(pid))
         base, (own, begin, end_, off), stacks = bases(pid), code_of(pid), {}
-        while (line := self.p.line(60)) != "END":
+        for line in self.gdb.ask(str(pid)):
             if not line.startswith("STACK "):
                 continue
             tid, *frames = line[len("STACK "):].split("\t")

@@ -61,3 +61,16 @@ def library(ctx, source):
     path = ctx.path("library.so")
     run(tool("CC"), "-std=gnu11", "-O1", "-g", "-Wall", "-shared", "-fPIC", "-o", path, ctx.write("library.c", source))
     return path
+
+
+class Gdb:
+    """One debugger, which attaches again and again: it reads the symbols of the program once.  The script answers each line of its
+    input, and ends with a line END."""
+
+    def __init__(self, ctx, name, script):
+        self.p = ctx.start(["gdb", "-nx", "-q", "-batch", "-x", ctx.write(name, script)])
+
+    def ask(self, text):
+        """The lines of the answer."""
+        self.p.tell(text)
+        return list(iter(lambda: self.p.line(60), "END"))

@@ -19,7 +19,7 @@
 #define SCAN_INTERVAL (30 * MS)
 /* A scan of many processes comes so late at the latest. */
 #define SCAN_INTERVAL_MOST (300 * MS)
-/* A program that had none for so long is asked in one scan of so many: it has seldom a scheduler of fibers all at once. */
+/* A program that had no such threads and fibers for so long seldom gets some.  It is asked in one scan of so many. */
 #define SETTLED_AFTER (10 * SECOND)
 #define SETTLED_TURNS 4u
 /* The look takes at most one part in so many of a CPU: accounts are made of it.  It and the scan go by what the last COSTS
@@ -45,7 +45,7 @@ struct engine_shared {
 	uint64_t look_cost, scan_cost;	/* CPU time of one, on average, ns */
 	uint32_t cost_count;		/* processes that look_cost is of */
 	uint64_t scanned_at;		/* the last time */
-	uint32_t scans;
+	uint32_t scans;			/* how many there were */
 };
 
 void engine__free_shared(struct engine *e)

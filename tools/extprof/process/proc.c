@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/deadline.h"
 #include "base/text.h"
 
 /* The target chooses how many threads it has.  Those of /proc that end are gone at once, so
@@ -55,7 +56,7 @@ enum own_namespace { OWN_USER, OWN_MOUNT, OWN_NAMESPACES };
 
 static const char *const namespace_files[OWN_NAMESPACES] = { "ns/user", "ns/mnt" };
 
-/* That of extprof, or of the program that has it as a library: so it can change. */
+/* Not kept for longer: a program that has extprof as a library can enter another namespace. */
 static uint64_t own_namespace(enum own_namespace which)
 {
 	static _Thread_local uint64_t inodes[OWN_NAMESPACES];

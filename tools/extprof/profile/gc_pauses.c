@@ -35,17 +35,16 @@ enum gc_reason gc_reason__of(uint32_t cause)
 
 struct gc_pause_parts gc_pause_parts__of(const struct sample_event *e)
 {
-	uint64_t phases[GC_PART_OTHER] = { gc__mark_ns(e), gc__sweep_ns(e), gc__compact_ns(e) }, of_phases = 0;
 	struct gc_pause_parts p = {
+		.parts = {
+			[GC_PART_MARK] = gc__mark_ns(e), [GC_PART_SWEEP] = gc__sweep_ns(e), [GC_PART_COMPACT] = gc__compact_ns(e),
+		},
 		.length = e->value, .waited = e->more < e->value ? e->more : e->value,
 		.reason = gc_reason__of(e->extra & 0xffff), .told = e->extra & 0xffff,
 		.major = e->extra >> 16 & RB_DEBUG_EXT_GC_MAJOR,
 	};
+	uint64_t of_phases = p.parts[GC_PART_MARK] + p.parts[GC_PART_SWEEP] + p.parts[GC_PART_COMPACT];
 
-	for (uint32_t i = 0; i < GC_PART_OTHER; i++) {
-		p.parts[i] = phases[i];
-		of_phases += phases[i];
-	}
 	p.parts[GC_PART_OTHER] = p.length > of_phases ? p.length - of_phases : 0;
 	/* In a pause without marking, sweeping and compaction, the section still has the reason of the collection
 	 * before. */

@@ -202,8 +202,9 @@ static const char *why_ended(uint32_t end)
 }
 
 static const char left_out_mark[] = "native functions left out";
-/* What is known later, of a process or a file that was found a moment before. */
-static const char no_mappings_mark[] = "truncated: mappings not read yet", no_rules_mark[] = "truncated: unwind rules not read yet";
+/* The stack came before extprof had read the mappings of its process, or the rules of a file. */
+static const char no_mappings_mark[] = "truncated: mappings not read yet";
+static const char no_rules_mark[] = "truncated: unwind rules not read yet";
 
 static const char *why_it_ended(const struct joining *j)
 {

@@ -46,7 +46,8 @@ static bool is_full(int err)
 	return err == ENOSPC || err == EDQUOT;
 }
 
-/* Of some writes SQLite says only that there was an error: of the memory that the users of a file share, and of new files. */
+/* On a full disk SQLite reports a plain error where it grows the memory that users of the file share, and where it makes a file.
+ * The errno tells that there was no room. */
 static int system_error(sqlite3 *db, int other)
 {
 	int err = db ? sqlite3_system_errno(db) : 0;

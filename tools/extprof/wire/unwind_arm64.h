@@ -66,7 +66,7 @@ static __always_inline int unwind__jit(struct unwind_state *u)
 	uint64_t fp = 0;
 
 	if (u->exact) {
-		/* YJIT's exit is at the very begin of its code.  What is before that may not be mapped. */
+		/* YJIT's code begins with its way back to C.  What is before that may not be mapped. */
 		if (u->ip == u->jit_start ? read_target(code + 1, 4, u->ip) : read_target(code, sizeof(code), u->ip - 4))
 			return unwind__end(u, UNWIND_END_STACK);
 		if (code[1] == CODE_STP_X29_X30 || code[1] == CODE_RET || code[0] == CODE_LDP_X29_X30)

@@ -40,7 +40,7 @@ static __always_inline int unwind__jit(struct unwind_state *u)
 	uint8_t code[6] = { 0 };
 
 	if (u->exact) {
-		/* YJIT's exit is at the very begin of its code.  What is before that may not be mapped. */
+		/* YJIT's code begins with its way back to C.  What is before that may not be mapped. */
 		if (u->ip - 2 < u->jit_start ? read_target(code + 2, 4, u->ip) : read_target(code, sizeof(code), u->ip - 2))
 			return unwind__end(u, UNWIND_END_STACK);
 		if (code[2] == 0x55 && code[3] == 0x48 && code[4] == 0x89 && code[5] == 0xe5)
