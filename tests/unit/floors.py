@@ -7,20 +7,20 @@ import re
 import sys
 
 # From the ground up. Rooms on one floor do not include each other.
-FLOORS = [{"base", "wire"}, {"parser", "frames"}, {"process", "source", "bpf", "lines"}, {"ruby", "native"}, {"remote"}, {"profile"}, {"output", "recording"}, {"engine", "dump", "analysis"}, {"options"}, {"library"}, {"daemon", "send", "serve"}, {"cli"}]
+FLOORS = [{"base", "wire"}, {"parser", "frames"}, {"process", "source", "bpf", "lines"}, {"ruby", "native"}, {"remote"}, {"profile"}, {"output", "recording"}, {"engine", "dump", "analysis"}, {"options", "confine"}, {"library"}, {"daemon", "send", "serve"}, {"cli"}]
 # The contract is not a file of the room ruby/.
 CONTRACT = "ruby/debug_external.h"
 
 # cli is a program on libextprof: of the library it includes extprof.h, and the contract for its version. It may also
 # include headers that are whole without the library's objects, the room that is linked into both, and that of the program alone.
-ALONE = {"base/number.h", "base/path.h", "base/uprobe_multi.h", "options/time_point.h", "options/table.h", "options/modes.h", "daemon/config.h", "daemon/dumps.h", "daemon/folder.h", "daemon/metrics.h", "daemon/notify.h", "daemon/own_cost.h", "daemon/stillness.h", "daemon/stuck.h",
+ALONE = {"base/number.h", "base/path.h", "base/uprobe_multi.h", "confine/calls.h", "confine/places.h", "options/time_point.h", "options/table.h", "options/modes.h", "daemon/config.h", "daemon/dumps.h", "daemon/folder.h", "daemon/metrics.h", "daemon/notify.h", "daemon/own_cost.h", "daemon/stillness.h", "daemon/stuck.h",
          "send/answer.h", "send/body.h", "send/header.h", "send/http.h", "send/receiver.h", "send/state.h", "send/url.h", "serve/listen.h", "serve/recordings.h", "serve/request.h", "serve/server.h"}
 
 # A file that a target names is opened by process/target_file.h alone: no other code follows a path below the root of a
 # process, or the links to what it has mapped, nor opens a path that is in a structure. cli opens what its user names.
 OPENER = "process/target_opener.c"
 # It names calls that it forbids.
-FORBIDS = "serve/confine.c"
+FORBIDS = "confine/calls.c"
 OPENS = [r"\bopenat2\b", r"\bRESOLVE_(IN_ROOT|BENEATH|NO_)", r"map_files", r'\bopen\w*\([^;"]*"(root|exe)"',
          r"\b(open|openat|fopen|fopen64)\([^;]*(->|\.)(path|name|file)\b"]
 # Files of /proc that show memory of a process can make a read wait for ever: these files alone name them, and have that

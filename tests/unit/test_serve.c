@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "serve/confine.h"
+#include "confine/calls.h"
 #include "serve/listen.h"
 #include "serve/request.h"
 #include "serve/saved.h"
@@ -203,7 +203,7 @@ static int try_all(const char *path, const char *other)
 	char *const argv[] = { (char *)(uintptr_t)"/bin/true", NULL };
 	int fd, page = memfd_create("page", 0), sockets[2];
 
-	if (page < 0 || confine(false))
+	if (page < 0 || confine__calls(0))
 		return 1;
 	fd = open(path, O_RDONLY);
 	if (fd < 0 || read(fd, (char[4]){ 0 }, 4) != 4)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What of extprof is in its unit tests too.  Every file of a room belongs to the program: to add
 # one, put it there.  SRC: this directory.
-ROOMS := base wire parser frames process ruby native remote profile output recording analysis engine dump source options daemon send serve library cli
+ROOMS := base wire parser frames process ruby native remote profile output recording analysis engine dump source options confine daemon send serve library cli
 # The unit tests leave out what opens BPF programs and what begins the program.
 NEEDS_BPF := source/bpf_session source/bpf_sources source/bpf_load source/bpf_unwind source/source source/cpu source/cpu_timers source/permission source/machine \
 	source/usdt_attach source/ruby_probe source/alloc source/gc source/sched source/sched_sums source/syscall source/event \
 	engine/reader library/target library/doctor
-PROGRAM_ONLY := cli/environment cli/power_drop cli/main cli/record cli/mcp cli/recordings cli/redact cli/recorded cli/recorded_files cli/diff cli/annotate cli/report cli/result cli/run cli/spawn cli/signals cli/sudo cli/stat cli/doctor cli/daemon cli/daemon_metrics cli/daemon_stuck cli/push cli/push_folder cli/push_modes cli/push_segment cli/serve cli/top cli/top_at cli/top_at_history cli/top_screen cli/top_show cli/top_windows
+PROGRAM_ONLY := cli/environment cli/power_drop cli/main cli/record cli/mcp cli/recordings cli/redact cli/recorded cli/recorded_files cli/diff cli/annotate cli/report cli/result cli/run cli/spawn cli/signals cli/stat cli/doctor cli/daemon cli/daemon_metrics cli/daemon_stuck cli/push cli/push_folder cli/push_modes cli/push_segment cli/serve cli/top cli/top_at cli/top_at_history cli/top_screen cli/top_show cli/top_windows
 ALL_SOURCES := $(filter-out recording/extension,$(foreach room,$(ROOMS),$(patsubst $(SRC)/%.c,%,$(sort $(wildcard $(SRC)/$(room)/*.c)))))
 LIBRARY := $(filter-out $(NEEDS_BPF) $(PROGRAM_ONLY),$(ALL_SOURCES))
 # One object of libstdc++.a reads names of C++.  The library comes with the compiler for C++ (g++).  Without it names are shown
@@ -32,6 +32,6 @@ PROGRAM_LIBS := -lncursesw -lcap
 EXTENSION := recording/extension recording/samples_table recording/requests_table recording/requests recording/tables \
 	profile/known_places frames/owner wire/trace recording/schema recording/block frames/frame base/attributes base/text base/array base/map64 base/diag
 EXTENSION_LIBS := -lz -lunistring
-# libextprof has every room but cli, daemon, send and serve.  The table of options is in both.
-PROGRAM := $(filter cli/% daemon/% send/% serve/%,$(ALL_SOURCES))
+# libextprof has every room but cli, confine, daemon, send and serve.  The table of options is in both.
+PROGRAM := $(filter cli/% confine/% daemon/% send/% serve/%,$(ALL_SOURCES))
 SHARED_ROOM := $(filter options/%,$(ALL_SOURCES))

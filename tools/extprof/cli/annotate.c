@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/confined.h"
 #include "cli/environment.h"
 #include "cli/messages.h"
 #include "cli/recorded.h"
@@ -56,6 +57,9 @@ static int run(int argc, char **argv, bool implied)
 	err = options__parse(&o, &command_line_annotate, argc, argv, 0);
 	if (err)
 		status = err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
+	/* The second one is a method or a file that was recorded. */
+	if (!status)
+		status = confined__by_options(&o, true);
 	if (!status)
 		status = recorded_files__open(&a.files, &o, o.files, 1);
 	if (!status)

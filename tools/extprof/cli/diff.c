@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/confined.h"
 #include "cli/environment.h"
 #include "cli/messages.h"
 #include "cli/recorded.h"
@@ -90,6 +91,8 @@ static int run(int argc, char **argv, bool implied)
 	if (err)
 		status = err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
 	with = o.values[OPTION_WITH].given;
+	if (!status)
+		status = confined__by_options(&o, false);
 	if (!status && with)
 		status = recorded_files__open_both(c.files, &o, o.files, o.file_count);
 	for (int i = 0; i < 2 && !status && !with; i++)

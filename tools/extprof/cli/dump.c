@@ -10,6 +10,7 @@
 
 #include "cli/clock.h"
 #include "cli/command.h"
+#include "cli/confined.h"
 #include "cli/messages.h"
 
 /* State of a command that dumps, maybe again and again. */
@@ -206,6 +207,11 @@ static int dump(int argc, char **argv, bool implied)
 	d.list = calloc(d.count + 1, sizeof(struct extprof_dump *));
 	if (!d.list) {
 		fprintf(stderr, "extprof: out of memory\n");
+		note(&d, STATUS_INTERNAL);
+		d.count = 0;
+	}
+	/* A core file can be anybody's; programs and libraries are read by the paths that are in it. */
+	if (d.options.core && confined__enter(&(struct confined){ .inputs = &d.options.core, .input_count = 1, .files = true, .starts = true })) {
 		note(&d, STATUS_INTERNAL);
 		d.count = 0;
 	}

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/confined.h"
 #include "cli/messages.h"
 #include "extprof.h"
 
@@ -412,6 +413,8 @@ static int run(int argc, char **argv, bool implied)
 		       "It speaks the Model Context Protocol on standard input and output, and only reads. Tools: list, top, tree, "
 		       "requests, diff, annotate, sql.\n",
 	};
+	/* Source files are read by helpers. */
+	struct confined rights = { .input_count = 1, .files = true, .starts = true };
 	struct server server = { 0 };
 
 	(void)implied;
@@ -419,6 +422,9 @@ static int run(int argc, char **argv, bool implied)
 	if (argp_parse(&argp, argc, argv, 0, NULL, &server))
 		return STATUS_USAGE;
 	server.folder = server.folder ? server.folder : ".";
+	rights.inputs = &server.folder;
+	if (confined__enter(&rights))
+		return STATUS_INTERNAL;
 	if (!serve(&server))
 		return STATUS_OK;
 	fprintf(stderr, "extprof: cannot write to standard output, or out of memory\n");

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/confined.h"
 #include "cli/messages.h"
 #include "cli/recorded.h"
 
@@ -74,6 +75,7 @@ static int sql(int argc, char **argv, bool implied)
 	struct sql_options o = { 0 };
 	struct extprof_error e = { .size = sizeof(e) };
 	struct extprof_recorded *r;
+	struct confined rights = { .inputs = &o.file, .input_count = 1 };
 	struct printer p = { 0 };
 	int status;
 
@@ -81,7 +83,9 @@ static int sql(int argc, char **argv, bool implied)
 	argp_err_exit_status = STATUS_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
 		return STATUS_USAGE;
-	status = recorded__open(&r, o.file);
+	status = confined__enter(&rights);
+	if (!status)
+		status = recorded__open(&r, o.file);
 	if (status)
 		return status;
 	p.bare = o.bare;
@@ -149,13 +153,17 @@ static int verify(int argc, char **argv, bool implied)
 		       "recording that did not end is right if what it has is; a message says so.",
 	};
 	struct verify_options o = { 0 };
-	int status = STATUS_OK;
+	struct confined rights = { 0 };
+	int status;
 
 	(void)implied;
 	argp_err_exit_status = STATUS_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
 		return STATUS_USAGE;
-	for (int i = 0; i < o.count; i++) {
+	rights.inputs = (const char *const *)o.files;
+	rights.input_count = (unsigned int)o.count;
+	status = confined__enter(&rights);
+	for (int i = 0; i < o.count && status != STATUS_INTERNAL; i++) {
 		int of_it = verify_one(o.files[i]);
 
 		status = status ? status : of_it;

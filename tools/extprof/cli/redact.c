@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "cli/confined.h"
 #include "cli/messages.h"
 #include "cli/output_file.h"
 #include "cli/recorded.h"
@@ -69,13 +70,16 @@ static int run(int argc, char **argv, bool implied)
 	};
 	struct redact_options o = { 0 };
 	struct extprof_recorded *r;
+	struct confined rights = { .inputs = &o.file, .input_count = 1, .outputs = &o.to, .output_count = 1 };
 	int status;
 
 	(void)implied;
 	argp_err_exit_status = STATUS_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
 		return STATUS_USAGE;
-	status = recorded__open(&r, o.file);
+	status = confined__enter(&rights);
+	if (!status)
+		status = recorded__open(&r, o.file);
 	if (status)
 		return status;
 	status = redact(&o, r);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/confined.h"
 #include "cli/environment.h"
 #include "cli/messages.h"
 #include "cli/recorded.h"
@@ -134,6 +135,8 @@ static int run_line(const struct command_line *line, int argc, char **argv)
 	err = options__parse(&o, line, argc, argv, 0);
 	if (err)
 		status = err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
+	if (!status)
+		status = confined__by_options(&o, options__has(&o, OPTION_NATIVE_LINES) || options__has(&o, OPTION_INLINE));
 	if (!status)
 		status = recorded_files__open(&w.files, &o, o.files, o.file_count);
 	if (!status)

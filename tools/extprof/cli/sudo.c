@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <limits.h>
 #include <pwd.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,7 +38,7 @@ static int read_groups(struct sudo *s, const char *name)
 	return 0;
 }
 
-int sudo__user(struct sudo *s)
+static int look_up(struct sudo *s)
 {
 	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
 	const struct passwd *entry;
@@ -57,6 +58,43 @@ int sudo__user(struct sudo *s)
 	if (!s->name || !s->home || read_groups(s, s->name))
 		return -ENOMEM;
 	return 1;
+}
+
+static int copy(struct sudo *to, const struct sudo *from)
+{
+	size_t size = (size_t)from->user.group_count * sizeof(*from->groups);
+
+	*to = *from;
+	to->name = from->name ? strdup(from->name) : NULL;
+	to->home = from->home ? strdup(from->home) : NULL;
+	to->groups = from->groups ? malloc(size) : NULL;
+	to->user.groups = to->groups;
+	if ((from->name && (!to->name || !to->home)) || (from->groups && !to->groups))
+		return -ENOMEM;
+	if (size)
+		memcpy(to->groups, from->groups, size);
+	return 1;
+}
+
+/* Looked up once: a command that reads recordings has no way to a list of users elsewhere, once it has confined itself. */
+int sudo__user(struct sudo *s)
+{
+	static struct sudo known;
+	static bool is_known;
+	int found;
+
+	memset(s, 0, sizeof(*s));
+	if (is_known)
+		return copy(s, &known);
+	found = look_up(s);
+	if (found <= 0)
+		return found;
+	found = copy(&known, s);
+	if (found > 0)
+		is_known = true;
+	else
+		sudo__free(&known);
+	return found;
 }
 
 int sudo__find(struct sudo *s, struct extprof_error *e)

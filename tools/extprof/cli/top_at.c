@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/confined.h"
 #include "cli/messages.h"
 #include "cli/power.h"
 #include "cli/signals.h"
@@ -431,7 +432,9 @@ int top_at__run(const struct top_options *options)
 
 	power__give_back(&files);
 	signals__init(&t.signals);
-	status = history__find(&t.history, options->record.files, options->record.file_count);
+	status = confined__by_options(&options->record, false);
+	if (!status)
+		status = history__find(&t.history, options->record.files, options->record.file_count);
 	if (!status) {
 		if (begin(&t) ? message__set(&e, EXTPROF_INTERNAL, ENOMEM, "out of memory") : show(&t, &e))
 			status = message__fail(&e);

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "serve/confine.h"
+#include "confine/calls.h"
 #include "serve/making.h"
 #include "serve/server.h"
 
@@ -25,7 +25,7 @@ static _Noreturn void work_apart(int (*work)(void *context), void *context, cons
 	setsid();
 	setrlimit(RLIMIT_AS, &memory);
 	setrlimit(RLIMIT_CORE, &none);
-	_exit(confine(true) ? UNCONFINED : work(context));
+	_exit(confine__calls(CONFINE_MAY_OPEN) ? UNCONFINED : work(context));
 }
 
 /* How the process has ended; `interrupted`: it was to. */

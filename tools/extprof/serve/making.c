@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "serve/confine.h"
+#include "confine/calls.h"
 
 /* Exit statuses of the process: that, and this plus an enum extprof_code. */
 #define MADE 0
@@ -70,7 +70,7 @@ static _Noreturn void make(int page, const struct serve_request *r, const struct
 	/* It has no terminal. */
 	setsid();
 	m.to = fdopen(3, "w");
-	if (!m.to || confine(false))
+	if (!m.to || confine__calls(0))
 		_exit(FAILED + EXTPROF_INTERNAL);
 	err = serve_page__write(&m, &e);
 	if (!err && (fflush(m.to) || ferror(m.to)))
