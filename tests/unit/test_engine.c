@@ -308,6 +308,33 @@ static uint64_t total_of(const char *mode, struct report *r)
 	return r->samples;
 }
 
+static void many_ended(void)
+{
+	for (uint32_t i = 0; i < 2000; i++)
+		processes__add(&e->rows);
+	CHECK_INT(engine__figures_next(e, &diag), 0);
+}
+
+/* The memory of `extprof stat' does not grow with each process that ends. */
+TEST(engine_figures_drop_rows_of_processes_that_ended)
+{
+	set_up(true);
+	e->settings.mode_count = 0;
+	many_ended();
+	CHECK(attach(first(), 7));
+	CHECK(first()->row == 0 && e->rows.rows[0].pid == pid);
+	e->rows.rows[0].cpu_time = 5;
+	many_ended();
+	CHECK_INT(e->rows.count, 1);
+	CHECK(first()->row == 0 && e->rows.rows[0].pid == pid);
+	CHECK_INT(e->rows.rows[0].cpu_time, 5);
+	/* Stacks have the numbers of rows. */
+	e->settings.mode_count = 1;
+	many_ended();
+	CHECK_INT(e->rows.count, 2001);
+	tear_down();
+}
+
 TEST(engine_figures_and_modes_have_the_same_events)
 {
 	const struct engine_figures *all;

@@ -6,6 +6,9 @@
 
 #include "engine/state.h"
 
+/* So many rows of processes that have ended are not worth the work of dropping them. */
+#define ROWS_TIDY 512u
+
 /* Stacks, and the frames that others have of them. */
 static int forget_stacks(struct engine *e)
 {
@@ -44,8 +47,8 @@ static int forget_stacks(struct engine *e)
 	return resolve__restart(&e->resolver);
 }
 
-/* Drop the rows of processes that have ended.  Without memory for that the rows stay, and only their sums go. */
-static int forget_rows(struct engine *e)
+/* Drop the rows of processes that have ended, with `sums` those of the others, too.  -ENOMEM: all is as it was. */
+static int drop_rows(struct engine *e, bool sums)
 {
 	bool *kept = calloc(e->rows.count + 1u, sizeof(*kept));
 	uint32_t *number = calloc(e->rows.count + 1u, sizeof(*number));
@@ -61,21 +64,38 @@ static int forget_rows(struct engine *e)
 	if (!err && e->first_row != PROCESS_NONE)
 		kept[e->first_row] = e->first_row < PROCESS_ROWS_MAX;
 	if (!err)
-		processes__restart(&e->rows, kept, number);
+		(sums ? processes__restart : processes__drop)(&e->rows, kept, number);
 	for (uint32_t i = 0; !err && i < e->set.count; i++) {
 		struct process *p = e->set.list[i];
 
-		if (p)
-			p->cpu_before = 0;
 		if (p && p->row != PROCESS_NONE)
 			p->row = number[p->row];
 	}
 	if (!err && e->first_row != PROCESS_NONE)
 		e->first_row = number[e->first_row];
-	memset(e->kernel, 0, sizeof(e->kernel));
 	free(kept);
 	free(number);
 	return err;
+}
+
+static int forget_rows(struct engine *e)
+{
+	int err = drop_rows(e, true);
+
+	for (uint32_t i = 0; !err && i < e->set.count; i++)
+		if (e->set.list[i])
+			e->set.list[i]->cpu_before = 0;
+	memset(e->kernel, 0, sizeof(e->kernel));
+	return err;
+}
+
+void engine__tidy_rows(struct engine *e)
+{
+	uint32_t living = e->set.live;
+
+	/* No stack has their numbers. */
+	if (!e->settings.mode_count && !e->recording.writer && e->rows.count > 2 * living + ROWS_TIDY)
+		drop_rows(e, false);
 }
 
 /* A VM that is closed lives on as the parent of others. */

@@ -476,6 +476,8 @@ void engine__end_waits(struct engine *e);
 
 /* restart.c: a new window, see engine.h */
 
+/* Of a measurement without modes: drop the rows of processes that have ended, if they are many. */
+void engine__tidy_rows(struct engine *e);
 /* Like engine__restart(), after a snapshot.  The file of a recording has ended. */
 int engine__forget(struct engine *e, struct diag *d);
 

@@ -33,7 +33,7 @@ static int copy_text(char **to, const char *from)
 	return from && !*to ? -ENOMEM : 0;
 }
 
-void processes__restart(struct processes *p, const bool *kept, uint32_t *number)
+void processes__drop(struct processes *p, const bool *kept, uint32_t *number)
 {
 	uint32_t count = 0;
 
@@ -45,10 +45,6 @@ void processes__restart(struct processes *p, const bool *kept, uint32_t *number)
 			free_texts(row);
 			continue;
 		}
-		row->cpu_time = row->cpu_time_unfollowed = row->cpu_taken = row->frame = 0;
-		memset(&row->heap, 0, sizeof(row->heap));
-		memset(&row->kernel, 0, sizeof(row->kernel));
-		memset(&row->received, 0, sizeof(row->received));
 		p->rows[count++] = *row;
 	}
 	/* A child can have an older row than its parent. */
@@ -56,6 +52,19 @@ void processes__restart(struct processes *p, const bool *kept, uint32_t *number)
 		if (p->rows[i].parent != PROCESS_NONE)
 			p->rows[i].parent = number[p->rows[i].parent];
 	p->count = count;
+}
+
+void processes__restart(struct processes *p, const bool *kept, uint32_t *number)
+{
+	processes__drop(p, kept, number);
+	for (uint32_t i = 0; i < p->count; i++) {
+		struct process_row *row = &p->rows[i];
+
+		row->cpu_time = row->cpu_time_unfollowed = row->cpu_taken = row->frame = 0;
+		memset(&row->heap, 0, sizeof(row->heap));
+		memset(&row->kernel, 0, sizeof(row->kernel));
+		memset(&row->received, 0, sizeof(row->received));
+	}
 }
 
 int processes__copy(struct processes *to, const struct processes *p)

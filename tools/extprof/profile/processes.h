@@ -57,9 +57,11 @@ struct processes {
 /* The number of a new row, or PROCESS_NONE when out of memory or over PROCESSES_MAX.  Rows move then. */
 uint32_t processes__add(struct processes *p);
 /*
- * The profile begins anew: forget what the rows have counted, and all rows of which `kept` is false.  number[i] becomes
- * the new number of row i, or PROCESS_NONE.  Both have a place for each row.
+ * Forget all rows of which `kept` is false.  number[i] becomes the new number of row i, or PROCESS_NONE.  Both have a place
+ * for each row.
  */
+void processes__drop(struct processes *p, const bool *kept, uint32_t *number);
+/* The profile begins anew: the same, and what the other rows have counted is forgotten, too. */
 void processes__restart(struct processes *p, const bool *kept, uint32_t *number);
 /* A copy that shares nothing with it.  0 or -ENOMEM: *to is empty. */
 int processes__copy(struct processes *to, const struct processes *p);
