@@ -385,21 +385,6 @@ static void describe(const struct engine *e, struct report_meta *m)
 	m->lost_events = session__lost_events(e->session) + e->refused_events - e->lost_events;
 }
 
-/* Fill in what happened to the objects that were sampled. */
-static void describe_objects(const struct engine *e, struct report_meta *m)
-{
-	const struct survivors *s = engine__survivors(e);
-
-	m->objects_sampled = s->held;
-	m->objects_died = s->died;
-	m->objects_ended = s->ended;
-	m->objects_forgotten = s->forgotten;
-	m->objects_refused = s->refused;
-	m->objects_not_asked = e->live_refused;
-	m->why_objects_not_asked = e->why_live_refused;
-	m->why_objects_unknown = e->why_heap;
-}
-
 int engine__find_mode(const struct engine *e, const char *name, uint32_t *number)
 {
 	for (uint32_t i = 0; i < e->settings.mode_count; i++) {
@@ -585,7 +570,7 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 	describe_all(e, &report->meta);
 	describe(e, &report->meta);
 	if (mode->lives)
-		describe_objects(e, &report->meta);
+		engine__describe_objects(e, &report->meta);
 cleanup:
 	owner_dirs__free(&cwds);
 	tree__free(&expanded);

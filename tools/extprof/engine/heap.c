@@ -15,6 +15,11 @@
 #define LOOK_TIME (SECOND / 5)
 #define LOOK_TABLE_TIME (20 * MS)
 
+/* Members of struct survivors. */
+struct object_counts {
+	uint64_t held, died, ended, forgotten, refused;
+};
+
 struct engine_heap {
 	struct survivors survivors;
 	struct tree tree;		/* what lived when the recording was last put together */
@@ -25,6 +30,10 @@ struct engine_heap {
 	uint32_t next;			/* place in the set of processes where the next look begins */
 	uint32_t held_after;		/* objects that were held after the last look */
 	struct sink *sink;		/* who is told */
+	uint64_t settled_at;		/* when what lives was last found; CLOCK_MONOTONIC, ns */
+	/* Of one of several files: what had happened before it began, and how many objects lived then. */
+	struct object_counts before;
+	uint64_t objects_before;
 };
 
 int engine__open_heap(struct engine *e)
@@ -60,9 +69,33 @@ const struct tree *engine__tree_of(const struct engine *e, const struct mode *mo
 	return mode->lives && e->heap ? &e->heap->tree : &e->tree;
 }
 
-const struct survivors *engine__survivors(const struct engine *e)
+static void count_objects(const struct engine_heap *h, struct object_counts *c)
 {
-	return e->heap ? &e->heap->survivors : NULL;
+	const struct survivors *s = &h->survivors;
+
+	*c = (struct object_counts){ s->held, s->died, s->ended, s->forgotten, s->refused };
+}
+
+void engine__describe_objects(const struct engine *e, struct report_meta *m)
+{
+	const struct engine_heap *h = e->heap;
+	struct object_counts c;
+
+	count_objects(h, &c);
+	m->objects_sampled = c.held - h->before.held;
+	m->objects_died = c.died - h->before.died;
+	m->objects_ended = c.ended - h->before.ended;
+	m->objects_forgotten = c.forgotten - h->before.forgotten;
+	m->objects_refused = c.refused - h->before.refused;
+	m->objects_before = h->objects_before;
+	m->objects_not_asked = e->live_refused;
+	m->why_objects_not_asked = e->why_live_refused;
+	m->why_objects_unknown = e->why_heap;
+}
+
+bool engine__holds_objects(const struct engine *e)
+{
+	return e->heap && e->heap->survivors.count;
 }
 
 /* -- asking ---------------------------------------------------------------------------------- */
@@ -275,6 +308,7 @@ void engine__settle_heap(struct engine *e)
 		return;
 	tree__free(&h->tree);
 	h->tree = tree;
+	h->settled_at = deadline__now();
 	e->why_heap = look(e, true);
 	h->sink = &h->tree_sink.sink;
 	if (survivors__tell(&h->survivors, tell, e))
@@ -283,10 +317,21 @@ void engine__settle_heap(struct engine *e)
 
 int engine__record_heap(struct engine *e)
 {
-	if (!e->heap)
+	struct engine_heap *h = e->heap;
+	int err;
+
+	if (!h)
 		return 0;
-	e->heap->sink = &e->recording.sink;
-	return survivors__tell(&e->heap->survivors, tell, e);
+	h->sink = &e->recording.sink;
+	err = survivors__tell(&h->survivors, tell, e);
+	/* After its objects: a process of which that is written has all of them in the file. */
+	for (uint32_t i = 0; i < h->survivors.vm_count && !err; i++) {
+		const struct held_vm *v = &h->survivors.vms[i];
+
+		if (v->settled)
+			err = recording_sink__lives(&e->recording, h->settled_at, v->process, v->count);
+	}
+	return err;
 }
 
 int engine__restart_heap(struct engine *e, struct frame_table *frames)
@@ -300,5 +345,9 @@ int engine__restart_heap(struct engine *e, struct frame_table *frames)
 		return -ENOMEM;
 	tree__free(&h->tree);
 	h->tree = tree;
+	if (e->segments.base) {
+		count_objects(h, &h->before);
+		h->objects_before = h->survivors.count;
+	}
 	return survivors__renumber(&h->survivors, &e->frames, frames);
 }

@@ -173,7 +173,7 @@ int engine__recording_status(const struct engine *e, uint64_t *samples, struct d
 void engine__free_recording(struct engine *e)
 {
 	/* A file without samples tells nobody anything. */
-	bool empty = e->recording.writer && !recording_writer__samples(e->recording.writer);
+	bool empty = engine__file_is_empty(e);
 
 	recording_sink__free(&e->recording);
 	engine_sources__free(&e->source_files);

@@ -96,6 +96,20 @@ int engine__create_segment(struct engine *e, struct recording_writer **writer, s
 	return 0;
 }
 
+/* Has the file something, or will it have something at its end? */
+static bool has_content(const struct engine *e)
+{
+	return recording_writer__samples(e->recording.writer) || engine__holds_objects(e);
+}
+
+bool engine__file_is_empty(const struct engine *e)
+{
+	if (!e->recording.writer || recording_writer__samples(e->recording.writer))
+		return false;
+	/* That nothing lives any more is to be known, if something did in a file before. */
+	return !e->heap || e->segments.made < 2;
+}
+
 static void remove_segment(struct segments *s, uint32_t i)
 {
 	struct segment *old = &s->list[i];
@@ -117,7 +131,7 @@ static void remove_unneeded(struct engine *e)
 	for (uint32_t i = s->count; i-- > 0;) {
 		const struct segment *one = &s->list[i];
 
-		if (!one->until && !recording_writer__samples(e->recording.writer))
+		if (!one->until && !has_content(e))
 			continue;
 		if (one->kept ? kept++ >= e->settings.keep :
 		    e->ended_at || (one->until && one->until + e->settings.retain + TRIGGER_DELAY < now))
@@ -134,7 +148,7 @@ void engine__remove_segments(struct engine *e)
 		remove_unneeded(e);
 		return;
 	}
-	while (e->settings.keep && s->count > e->settings.keep && recording_writer__samples(e->recording.writer))
+	while (e->settings.keep && s->count > e->settings.keep && has_content(e))
 		remove_segment(s, 0);
 }
 
@@ -152,15 +166,13 @@ void engine__keep_segments(struct engine *e, uint64_t time, uint64_t before)
 /* A file that has no sample goes on: it would be removed, with what it knows besides. */
 static bool is_due(const struct engine *e)
 {
-	struct recording_writer *w = e->recording.writer;
-
-	if (e->paused || !e->started || !recording_writer__samples(w))
+	if (e->paused || !e->started || !has_content(e))
 		return false;
 	if (e->segments.asked)
 		return true;
 	if (e->settings.rotate_time)
 		return deadline__now() >= e->from + e->settings.rotate_time;
-	return recording_writer__size(w) >= e->settings.rotate_size;
+	return recording_writer__size(e->recording.writer) >= e->settings.rotate_size;
 }
 
 /* The window is over: names that were put off, then the end of the file. */
@@ -276,7 +288,7 @@ void engine__segments(const struct engine *e, struct segments_state *state)
 	if (!e->segments.base)
 		return;
 	/* One without samples is removed in the end. */
-	state->made = e->segments.made - (e->ended_at && e->recording.writer && !recording_writer__samples(e->recording.writer));
+	state->made = e->segments.made - (e->ended_at && engine__file_is_empty(e));
 	state->removed = e->segments.removed;
 }
 

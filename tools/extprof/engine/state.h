@@ -321,8 +321,10 @@ int engine__record_heap(struct engine *e);
 void engine__resume_heap(struct engine *e);
 /* Frames are about to have the numbers of that table.  0 or -ENOMEM. */
 int engine__restart_heap(struct engine *e, struct frame_table *frames);
-/* NULL: there is no mode of them. */
-const struct survivors *engine__survivors(const struct engine *e);
+/* What happened to the objects that were sampled; there is a mode of them. */
+void engine__describe_objects(const struct engine *e, struct report_meta *m);
+/* Are there objects that may live?  A file will have them at its end. */
+bool engine__holds_objects(const struct engine *e);
 
 /* children.c: VMs that a fork made */
 
@@ -423,6 +425,8 @@ void engine__remove_segments(struct engine *e);
 void engine__keep_segments(struct engine *e, uint64_t time, uint64_t before);
 /* The next file: its path is recording_path then. */
 int engine__create_segment(struct engine *e, struct recording_writer **writer, struct diag *d);
+/* Has the file nothing that is worth to be kept? */
+bool engine__file_is_empty(const struct engine *e);
 /* Go on in another file, if it is time for that.  -errno, as engine__recording_status() says: that cannot be. */
 int engine__rotate(struct engine *e);
 

@@ -342,9 +342,11 @@ static void add_objects(const struct report_meta *m, struct text *out)
 {
 	if (!m->mode->lives)
 		return;
-	text__addf(out, "of %" PRIu64 " sampled objects %" PRIu64 " died", m->objects_sampled, m->objects_died);
+	text__addf(out, "of %" PRIu64 " sampled objects %" PRIu64 " died", m->objects_before + m->objects_sampled, m->objects_died);
 	if (m->objects_ended)
 		text__addf(out, ", %" PRIu64 " went with their process", m->objects_ended);
+	if (m->objects_before)
+		text__addf(out, "; %" PRIu64 " of them are from files before", m->objects_before);
 	text__adds(out, "\n");
 	if (m->objects_refused)
 		text__addf(out, "objects not followed: %" PRIu64 " samples, which have no place in the table of their process (it is full, "

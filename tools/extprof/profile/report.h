@@ -141,6 +141,7 @@ struct report_meta {
 	/* For a mode of live objects: objects that were sampled; that died; whose process has ended; that were lost as
 	 * the VM was not asked in time; and for which the VM had no room. */
 	uint64_t objects_sampled, objects_died, objects_ended, objects_forgotten, objects_refused;
+	uint64_t objects_before;	/* that were sampled before, and lived at the begin: of one of several files */
 	uint32_t objects_not_asked;	/* rubies that keep no table of them, ... */
 	int why_objects_not_asked;	/* ... and why, of the first of them: negative errno */
 	int why_objects_unknown;	/* why a table could not be read at the end: negative errno */

@@ -249,6 +249,15 @@ void recording_span__times(const struct recording_span *s, uint64_t begin, uint6
 	*until = s->until_at ? placed(s->until_at, wall, begin) : s->until ? placed(s->until, later, begin) : UINT64_MAX;
 }
 
+uint64_t recording_span__before(const struct recording_span *s, uint64_t begin, uint64_t wall, uint64_t later)
+{
+	uint64_t since = s->since_at ? s->since_at : s->since, then = s->since_at ? wall : later;
+
+	if (!since || since >= then)
+		return 0;
+	return begin > then - since ? begin - (then - since) : 0;
+}
+
 uint64_t recording_span__from(const struct recording_span *s, uint64_t wall)
 {
 	return s->since_at ? placed(s->since_at, wall, 0) : s->since;

@@ -43,7 +43,7 @@ static const struct field {
 	MEMBER(FIELD_U64, unread_traces, SUM), MEMBER(FIELD_U32, not_added, SUM),
 	MEMBER(FIELD_TEXT, why_not_added, JOIN), MEMBER(FIELD_U32, intervals_kept, SUM), MEMBER(FIELD_INT, why_interval_kept, KEEP),
 	MEMBER(FIELD_U64, objects_sampled, SUM), MEMBER(FIELD_U64, objects_died, SUM), MEMBER(FIELD_U64, objects_ended, SUM),
-	MEMBER(FIELD_U64, objects_forgotten, SUM), MEMBER(FIELD_U64, objects_refused, SUM),
+	MEMBER(FIELD_U64, objects_forgotten, SUM), MEMBER(FIELD_U64, objects_refused, SUM), MEMBER(FIELD_U64, objects_before, FIRST),
 	MEMBER(FIELD_U32, objects_not_asked, SUM), MEMBER(FIELD_INT, why_objects_not_asked, KEEP),
 	MEMBER(FIELD_INT, why_objects_unknown, KEEP),
 	MEMBER(FIELD_U64, pauses_begun_before, SUM), MEMBER(FIELD_U64, pauses_not_ended, SUM), MEMBER(FIELD_U64, pauses_lost, SUM),

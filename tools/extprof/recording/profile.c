@@ -207,7 +207,7 @@ static int add_sample(struct recording_profile *p, const struct input *in, const
 
 bool recording_profile__wants(struct recording_profile *p, struct input *in, const struct recording_sample *s)
 {
-	return in->number_of[s->mode] >= 0 && recording_matches__sample(&in->matches, s) &&
+	return in->number_of[s->mode] >= 0 && recording_states__counts(p, in, s) && recording_matches__sample(&in->matches, s) &&
 	       (!request_choice__chooses(&p->filter.requests) || requests__has(&in->requests, s));
 }
 
@@ -252,7 +252,7 @@ static int take(void *context, const struct recording_sample *samples, uint32_t 
 			in->last = s->time;
 		if (!recording_profile__wants(to->p, in, s))
 			continue;
-		if (to->p->filter.cuts) {
+		if (to->p->filter.cuts && !recording_states__has(to->p, in, s)) {
 			err = add_past(to->p, in, begin, s);
 			if (err)
 				return err;
@@ -260,10 +260,9 @@ static int take(void *context, const struct recording_sample *samples, uint32_t 
 			s = &part;
 			if (!recording_window__cut(in->since, in->until, begin, &part))
 				continue;
-			err = recording_window__add(to->p, in, s);
-			if (err)
-				return err;
 		}
+		if (to->p->filter.cuts && (err = recording_window__add(to->p, in, s)))
+			return err;
 		in->rows[in->number_of[s->mode]]++;
 		in->seen[in->tables->threads[s->thread].process] = true;
 		err = add_sample(to->p, in, s, false);
@@ -750,6 +749,7 @@ static void take_version(struct input *in)
 static int add_samples(struct recording_profile *p, struct input *in, struct diag *d)
 {
 	struct taking to = { .p = p, .in = in };
+	uint64_t from = recording_states__are_whole(p) ? 0 : p->filter.cuts ? in->past : in->since;
 	int err = 0;
 
 	in->seen = calloc(in->tables->process_count, sizeof(*in->seen));
@@ -759,7 +759,7 @@ static int add_samples(struct recording_profile *p, struct input *in, struct dia
 		err = recording_window__begin(p, in, d);
 	/* What is cut can end later. */
 	if (!err)
-		err = recording_reader__samples(in->reader, in->tables, p->filter.cuts ? in->past : in->since, p->filter.cuts ? UINT64_MAX : in->until, take, &to, d);
+		err = recording_reader__samples(in->reader, in->tables, from, p->filter.cuts ? UINT64_MAX : in->until, take, &to, d);
 	take_version(in);
 	free(in->seen);
 	in->seen = NULL;
@@ -780,6 +780,8 @@ static int add_recording(struct recording_profile *p, struct input *in, const st
 		err = recording_pieces__find_end(in, d);
 	if (!err && in == p->inputs)
 		err = choose(p, filter, metric, d);
+	if (!err && in == p->inputs)
+		err = recording_states__find(p, d);
 	if (!err)
 		err = check(p, in, !filter->modes, d);
 	if (!err) {
@@ -881,6 +883,7 @@ void recording_profile__destroy(struct recording_profile *p)
 	tree__free(&p->after);
 	tree__free(&p->past);
 	free(p->pieces);
+	recording_states__free(&p->states);
 	free(p->sums);
 	map64__free(&p->sum_map);
 	owner_dirs__free(&p->cwds);

@@ -214,6 +214,8 @@ int recording_profile__choose(struct recording_profile *p, struct input *in, str
 		err = find_cwds(p, in, d);
 	if (err)
 		return err;
+	if (recording_states__choose(p, in))
+		return recording_profile__no_memory(d);
 	if (recording_matches__init(&in->matches, in->tables, &p->filter))
 		return recording_profile__no_memory(d);
 	if (!request_choice__chooses(&p->filter.requests))
@@ -234,6 +236,8 @@ void recording_profile__leave(struct recording_profile *p, struct input *in)
 	free(in->tables);
 	free(in->numbers);
 	free(in->thread_places);
+	free(in->told_later);
+	in->told_later = NULL;
 	in->tables = NULL;
 	in->numbers = NULL;
 	in->thread_places = NULL;

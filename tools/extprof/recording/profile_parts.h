@@ -66,6 +66,20 @@ struct piece {
 	bool past;		/* as in struct sum */
 };
 
+/*
+ * What lives is no sum of recordings: the last one of the time that knows it of a process has all of it.  A process is told by
+ * its machine and pid, since one of two that had one pid has ended.
+ */
+struct last_states {
+	struct map64 map;			/* side, machine and pid -> number */
+	struct last_state {
+		uint32_t input;			/* which recording */
+		uint64_t end;			/* ns since 1970, of that */
+	} *list;
+	uint32_t count;
+	size_t room;
+};
+
 /* One recording. */
 struct input {
 	struct recording_reader *reader;
@@ -80,6 +94,10 @@ struct input {
 	uint64_t past;			/* what is from then on until `since` tells who rests */
 	uint64_t end;			/* of the recording */
 	bool outside;			/* it has nothing of the time */
+	/* Of a mode of what lives: */
+	bool is_late;			/* it has nothing of the time */
+	uint64_t made_since;		/* of what was made from then on; CLOCK_MONOTONIC, ns */
+	bool *told_later;		/* by id of a process: another recording has its state; while it is read; NULL: none has */
 	uint64_t later;			/* ns: so much later it began than the first one of its side, by the clocks on the wall */
 	uint32_t frames[INPUT_LABELS];	/* those of its name and its host, if they are groups; 0: they are not */
 	int32_t number_of[BLOCK_MODES];	/* by id: in recording_profile::modes; -1 none */
@@ -149,6 +167,7 @@ struct recording_profile {
 	struct piece *pieces;
 	uint32_t piece_count;
 	size_t piece_room;
+	struct last_states states;
 	bool several_hosts;		/* processes are told apart by them */
 	uint32_t *path;			/* of a stack, with all before it */
 	struct sum *sums;
@@ -187,6 +206,17 @@ uint32_t recording_profile__path(struct recording_profile *p, const struct input
  */
 uint64_t recording_profile__begin(struct sample_times *times, const struct input *in, const struct mode *mode,
 				  const struct recording_sample *samples, uint32_t i, uint32_t count);
+/* Find which recording has the state of which process, if a mode is of what lives.  0 or negative errno with *d. */
+int recording_states__find(struct recording_profile *p, struct diag *d);
+/* The tables of a recording are there: look which of its processes are told by others.  0 or -ENOMEM. */
+int recording_states__choose(const struct recording_profile *p, struct input *in);
+/* Is it one of a mode of what lives?  Of such a sample the time is that when the object was made. */
+bool recording_states__has(const struct recording_profile *p, const struct input *in, const struct recording_sample *s);
+/* Does it count? */
+bool recording_states__counts(const struct recording_profile *p, const struct input *in, const struct recording_sample *s);
+/* Are samples of all times to be read? */
+bool recording_states__are_whole(const struct recording_profile *p);
+void recording_states__free(struct last_states *s);
 /* For a filter that cuts.  0 or negative errno with *d. */
 int recording_window__begin(const struct recording_profile *p, struct input *in, struct diag *d);
 /* Leave of a sample, which began then, what is in the time; false: nothing is. */

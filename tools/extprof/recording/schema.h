@@ -35,6 +35,7 @@
 /* Kinds in the table `events`: a pause, and a trigger that fired. */
 #define RECORDING_PAUSED "paused"
 #define RECORDING_TRIGGER "trigger"
+#define RECORDING_LIVES "heap"
 
 /* The statements that make the tables; ends with NULL. */
 extern const char *const recording_schema[];

@@ -363,6 +363,13 @@ int recording_sink__heap(struct recording_sink *s, uint64_t time, uint32_t row, 
 		.malloc_bytes = h->malloc_bytes });
 }
 
+int recording_sink__lives(struct recording_sink *s, uint64_t time, uint32_t row, uint64_t objects)
+{
+	return s->sink.err ? s->sink.err : recording_writer__event(s->writer, &(struct recording_event){
+		.time = time, .process = row == PROCESS_NONE ? 0 : s->process_base + row + 1, .kind = RECORDING_LIVES,
+		.number = objects });
+}
+
 void recording_sink__trigger(struct recording_sink *s, uint64_t time, uint32_t row, const char *text)
 {
 	/* The writer keeps an error, and it is found in the next step. */

@@ -64,6 +64,10 @@ int recording_sink__heap(struct recording_sink *s, uint64_t time, uint32_t row, 
 /* The process of the row had so much memory then.  The same. */
 int recording_sink__figure(struct recording_sink *s, uint64_t time, uint32_t row, uint64_t resident);
 
+/* At that time, CLOCK_MONOTONIC, ns, the process of the row, or PROCESS_NONE, had so many sampled objects, which are all written.
+ * 0 or a negative errno. */
+int recording_sink__lives(struct recording_sink *s, uint64_t time, uint32_t row, uint64_t objects);
+
 /* A trigger fired at that time, CLOCK_MONOTONIC, ns, for the process of the row, or PROCESS_NONE. */
 void recording_sink__trigger(struct recording_sink *s, uint64_t time, uint32_t row, const char *text);
 

@@ -57,7 +57,7 @@ struct recording_pause {
 struct recording_event {
 	uint64_t time;
 	uint32_t process;	/* 0: of no certain one */
-	const char *kind;	/* "lost", RECORDING_PAUSED */
+	const char *kind;	/* "lost", RECORDING_PAUSED, ... */
 	const char *text;
 	uint64_t number;	/* of samples; of a pause, ns from its time on */
 };
