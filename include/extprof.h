@@ -393,7 +393,8 @@ struct extprof_recording_options {
 	 * The recording goes on in another file when that of extprof_recording_record_to() has so much: a time ("1h", "90s",
 	 * at least 100ms) or a size ("100MB", of 1024 * 1024 bytes; 256KB to 1TB).  Each file is a recording of its own time.
 	 * The path there is NAME.extprof, and the files are NAME-YYYYMMDD-HHMMSS-mmmZ.extprof: the time in UTC, so that names
-	 * sort as times do.  What is reported is what the last file has.  NULL: there is one file.
+	 * sort as times do.  What is reported is what the last file has.  Of mode "heap" each file has what lives at its end.
+	 * NULL: there is one file.
 	 */
 	const char *rotate;
 	uint64_t keep;		/* with `rotate`: the newest files that stay; older ones which this recording has made are removed.

@@ -26,6 +26,17 @@ static double variance_of(const struct diff *d, int side, double p, uint64_t par
 	return all > 0 ? p * (1 - p) * ((1 - p) * m + p * n) / all : 0;
 }
 
+/* The change of an amount, as a share of the larger state. */
+static struct diff_change change_of_state(const struct diff *d, uint64_t before, uint64_t after, const double squares[2])
+{
+	uint64_t all = d->all[0] > d->all[1] ? d->all[0] : d->all[1];
+	struct diff_change c = { .amount = { before, after }, .share = { share(before, all), share(after, all) } };
+
+	c.noise = all ? DIFF_ERRORS * sqrt(fmax(squares[0] + squares[1], 0)) / (double)all : 0;
+	c.decided = fabs(c.share[1] - c.share[0]) > c.noise;
+	return c;
+}
+
 struct diff_change diff__change(const struct diff *d, uint64_t before, uint64_t after, const double squares[2])
 {
 	struct diff_change c = {
@@ -33,6 +44,8 @@ struct diff_change diff__change(const struct diff *d, uint64_t before, uint64_t 
 	};
 	double all = (double)d->all[0] + (double)d->all[1], p = all > 0 ? ((double)before + (double)after) / all : 0;
 
+	if (d->states)
+		return change_of_state(d, before, after, squares);
 	for (int i = 0; i < 2; i++)
 		c.noise += variance_of(d, i, p, c.amount[i], squares[i]);
 	c.noise = DIFF_ERRORS * sqrt(fmax(c.noise, 0));
@@ -78,6 +91,7 @@ void diff__sum(struct diff *d, const struct report reports[2])
 {
 	memset(d, 0, sizeof(*d));
 	d->reports = reports;
+	d->states = reports[0].meta.mode->lives;
 	for (int i = 0; i < 2; i++) {
 		d->all[i] = reports[i].samples;
 		d->seconds[i] = reports[i].meta.duration;

@@ -11,6 +11,10 @@
  * samples stand for the same, that is p (1 - p) / samples, and the rule below is the two-proportion z test.  p is of both
  * recordings together; m, n and W are of the side: its samples may stand for other amounts.  A change is decided if it
  * is larger than DIFF_ERRORS times its standard error.
+ *
+ * What lives is a state: not its shares are compared but its amounts.  All shares are then of the larger one of both states, so
+ * that a change is by how much something has grown.  Objects that live in both states make no noise: the variance of a change
+ * is the sum of w^2 of those that are in one of them (see recording/profile_states.c).
  */
 #ifndef EXTPROF_ANALYSIS_DIFF_H
 #define EXTPROF_ANALYSIS_DIFF_H
@@ -58,6 +62,7 @@ struct diff {
 	uint64_t all[2];
 	double seconds[2];		/* of the recordings */
 	double squares[2];		/* the sum of w^2 of all samples */
+	bool states;			/* amounts are compared: those of what lives */
 	struct diff_list methods, lines;
 	struct diff_list of_app;	/* methods of the application */
 	struct diff_owner *owners;	/* in order, as methods by self */

@@ -9,7 +9,7 @@ static const char *const unit_names[] = { [UNIT_COUNT] = "count", [UNIT_NS] = "n
 
 static json_t *side_of(const struct diff *d, const struct diff_change *c, int side)
 {
-	double seconds = d->seconds[side];
+	double seconds = d->states ? 0 : d->seconds[side];
 
 	return json_pack("{s:I, s:f, s:f}", "amount", (json_int_t)c->amount[side], "share", c->share[side], "per_second",
 			 seconds > 0 ? (double)c->amount[side] / seconds : 0.0);

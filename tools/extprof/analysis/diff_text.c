@@ -27,10 +27,10 @@ static const char *ansi(const struct table *t, const char *code)
 	return t->o->color ? code : "";
 }
 
-/* An amount in a second of recording, in so many columns. */
+/* An amount in a second of recording, in so many columns.  Of a state the amount itself. */
 static void add_rate(struct table *t, uint64_t amount, int side, int width)
 {
-	double seconds = t->d->seconds[side];
+	double seconds = t->d->states ? 1 : t->d->seconds[side];
 	struct text text = { 0 };
 
 	if (seconds > 0)
@@ -68,7 +68,7 @@ static void add_heads(struct table *t, const char *last)
 {
 	text__addf(&t->out, "%10s  %8s  %7s  %6s  ", "before", "after", "change", "noise");
 	if (has_rates(t))
-		text__addf(&t->out, "%12s%12s", "before/s", "after/s");
+		text__addf(&t->out, "%12s%12s", t->d->states ? "before" : "before/s", t->d->states ? "after" : "after/s");
 	text__addf(&t->out, "  %s%s\n", last, ansi(t, "\033[0m"));
 }
 
@@ -259,10 +259,15 @@ static void add_side(struct table *t, int side)
 	text__addf(&t->out, "%-7s ", side ? "after" : "before");
 	diff__add_name(t->o, side, &t->out);
 	diff__add_version(t->d, side, &t->out);
-	text__addf(&t->out, ": %s, mode %s, %s in %.1f s, ", *r->meta.command ? r->meta.command : "several programs",
-		   r->meta.mode->name, text__string(&amount), t->d->seconds[side]);
-	add_rate(t, t->d->all[side], side, 0);
-	text__adds(&t->out, " a second");
+	text__addf(&t->out, ": %s, mode %s, %s", *r->meta.command ? r->meta.command : "several programs", r->meta.mode->name,
+		   text__string(&amount));
+	if (t->d->states) {
+		text__adds(&t->out, " at its end");
+	} else {
+		text__addf(&t->out, " in %.1f s, ", t->d->seconds[side]);
+		add_rate(t, t->d->all[side], side, 0);
+		text__adds(&t->out, " a second");
+	}
 	text__free(&amount);
 	if (r->left_out)
 		text__addf(&t->out, "; %.1f %% of all are left out by --focus, shares are of the rest", 100 * diff__left_out(r));
@@ -280,8 +285,8 @@ int diff__write_text(struct diff *d, const struct diff_options *o, FILE *to)
 	text__adds(&t.out, "\n");
 	columns__wrap(&t.out, 0, o->width);
 	if (self || total)
-		text__addf(&t.out, "%" PRIu32 " methods have another share of their own, %" PRIu32 " another one with what they "
-			   "call.\n", self, total);
+		text__addf(&t.out, d->states ? "%" PRIu32 " methods have more or less that lives of their own, %" PRIu32 " with what they call.\n" :
+			   "%" PRIu32 " methods have another share of their own, %" PRIu32 " another one with what they call.\n", self, total);
 	else
 		text__adds(&t.out, "No method has changed by more than the noise of sampling.\n");
 	if (o->above > 0)
@@ -294,7 +299,8 @@ int diff__write_text(struct diff *d, const struct diff_options *o, FILE *to)
 	add_table(&t, "Lines by the change of their own share", &d->lines, true, true);
 	from = t.out.length;
 	text__addf(&t.out, "\n~: the change is smaller than the noise of sampling (%g standard errors): it says nothing.\n"
-		   "Shares are of each side, changes in percentage points, /s: in a second of recording.\n", DIFF_ERRORS);
+		   "%s\n", DIFF_ERRORS, d->states ? "Shares are of the larger side, so that a change is what has grown; changes in percentage points." :
+		   "Shares are of each side, changes in percentage points, /s: in a second of recording.");
 	columns__wrap(&t.out, from, o->width);
 	return text__write(&t.out, to);
 }

@@ -30,7 +30,7 @@ struct engine_heap {
 	uint32_t next;			/* place in the set of processes where the next look begins */
 	uint32_t held_after;		/* objects that were held after the last look */
 	struct sink *sink;		/* who is told */
-	uint64_t settled_at;		/* when what lives was last found; CLOCK_MONOTONIC, ns */
+	uint64_t settled_at;		/* when what lives was last looked for; CLOCK_MONOTONIC, ns */
 	/* Of one of several files: what had happened before it began, and how many objects lived then. */
 	struct object_counts before;
 	uint64_t objects_before;
@@ -323,7 +323,9 @@ int engine__record_heap(struct engine *e)
 	if (!h)
 		return 0;
 	h->sink = &e->recording.sink;
-	err = survivors__tell(&h->survivors, tell, e);
+	err = recording_sink__begin_state(&e->recording);
+	if (!err)
+		err = survivors__tell(&h->survivors, tell, e);
 	/* After its objects: a process of which that is written has all of them in the file. */
 	for (uint32_t i = 0; i < h->survivors.vm_count && !err; i++) {
 		const struct held_vm *v = &h->survivors.vms[i];

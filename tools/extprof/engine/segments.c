@@ -182,11 +182,12 @@ static int end_segment(struct engine *e)
 
 	engine__update_last(e, deadline__now() + NAMES_TIMEOUT);
 	e->ended = e->segments.asked && *e->segments.why ? e->segments.why : "the next file follows";
-	e->segments.samples += recording_writer__samples(e->recording.writer);
-	e->segments.counted = true;
 	if (e->segments.count)
 		e->segments.list[e->segments.count - 1].until = deadline__now();
 	engine__end_recording(e);
+	/* With those of what lives. */
+	e->segments.samples += recording_writer__samples(e->recording.writer);
+	e->segments.counted = true;
 	e->ended = ended;
 	return e->recording_err;
 }

@@ -392,6 +392,28 @@ static int read_source(void *context, const char *path, char **text, size_t *len
 	return found;
 }
 
+/* Of what lives nothing can be left. */
+static int explain_nothing(const struct extprof_recorded *r, const struct extprof_recorded_options *o, const struct reports *reports,
+			   struct extprof_error *error)
+{
+	bool chosen = o->filter_count || o->since || o->until || o->since_at || o->until_at;
+	struct diag d = { 0 };
+	uint64_t ended = 0;
+	int err;
+
+	for (uint32_t i = 0; i < reports->count; i++) {
+		chosen |= !reports->list[i].meta.mode->lives;
+		ended += reports->list[i].meta.objects_ended;
+	}
+	if (chosen || !ended)
+		return error__set(error, DIAG_RECORDING, ENODATA, r->count > 1 ? "the recordings have no such samples" :
+				  "the recording has no such samples");
+	err = diag__set(&d, DIAG_RECORDING, ENODATA, "nothing lives at the end: %" PRIu64 " objects that were sampled went with their process", ended);
+	if (r->count > 1)
+		diag__hint(&d, "the files before, or --until, show what lived then");
+	return error__from(error, err, &d);
+}
+
 int extprof_recorded_write(struct extprof_recorded *r, const char *name, const struct extprof_recorded_options *options,
 			   FILE *to, struct extprof_error *error)
 {
@@ -424,8 +446,7 @@ int extprof_recorded_write(struct extprof_recorded *r, const char *name, const s
 	if (format->one_mode && reports.count > 1)
 		err = recorded__one_mode(name, &reports, error);
 	else if (!samples)
-		err = error__set(error, DIAG_RECORDING, ENODATA, r->count > 1 ? "the recordings have no such samples" :
-				 "the recording has no such samples");
+		err = explain_nothing(r, &o, &reports, error);
 	else if ((err = format->write(reports.list, reports.count, &settings, to)))
 		error__of_writer(error, err, "profile");
 	reports__free(&reports);

@@ -295,7 +295,7 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief = "a new file of the recording: 1h, 100MB",
 		.help = "go on in another file when the recording's has so much time (s, ms, m, h: 1h) or bytes (KB, MB, GB, TB of "
 		"1024, 1024*1024, ... bytes: 100MB); each is a recording of its own, NAME-DATE-TIME.extprof for "
-		"-o NAME.extprof, in UTC" },
+		"-o NAME.extprof, in UTC.  Of mode heap each has what lives at its end" },
 	[OPTION_KEEP] = { "keep", "", "N", .type = OPTION_NUMBER, .least = 1, .most = 100000, .group = OPTION_SHOW, .commands = R,
 		FIELD(keep), .brief = "with --rotate: only the N newest files",
 		.help = "with --rotate: keep the N newest files, and remove older ones that this run has made; with --trigger those "

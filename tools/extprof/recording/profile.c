@@ -81,7 +81,7 @@ static int add_to_both(struct recording_profile *p, const struct input *in, cons
 	const struct weight none = { .count = 0 };
 	const struct weight amount = { .value = p->by_value ? s->weight.value : s->weight.count, .count = s->weight.value };
 	bool is_after = in->is_after;
-	int err = tree__add_samples(&p->tree, p->path, n, s->samples, is_after ? &none : &amount, is_after ? 0 : s->squares);
+	int err = tree__add_samples(&p->tree, p->path, n, s->samples, is_after ? &none : &amount, is_after ? -s->squares_before : s->squares);
 
 	return err ? err : tree__add_samples(&p->after, p->path, n, s->samples, is_after ? &amount : &none,
 					     is_after ? s->squares : 0);
@@ -185,6 +185,7 @@ static int add_sample(struct recording_profile *p, const struct input *in, const
 {
 	const struct weight all = { .value = p->all.value + s->value, .count = p->all.count + s->count };
 	double amount = (double)(p->compares && !p->by_value ? s->count : s->value);
+	double square = amount * amount, before = 0;
 	uint32_t number;
 	bool is_new;
 	int err;
@@ -197,11 +198,14 @@ static int add_sample(struct recording_profile *p, const struct input *in, const
 			return (err = add_sums(p, in)) ? err : add_sample(p, in, s, past);
 		return -ENOMEM;
 	}
+	if (p->compares && recording_states__has(p, in, s) && recording_states__square(p, in, s, amount, &square, &before))
+		return -ENOMEM;
 	p->all = all;
 	p->sums[number].samples++;
 	p->sums[number].weight.value += s->value;
 	p->sums[number].weight.count += s->count;
-	p->sums[number].squares += amount * amount;
+	p->sums[number].squares += square;
+	p->sums[number].squares_before += before;
 	return 0;
 }
 
@@ -883,7 +887,7 @@ void recording_profile__destroy(struct recording_profile *p)
 	tree__free(&p->after);
 	tree__free(&p->past);
 	free(p->pieces);
-	recording_states__free(&p->states);
+	recording_states__free(p);
 	free(p->sums);
 	map64__free(&p->sum_map);
 	owner_dirs__free(&p->cwds);

@@ -25,6 +25,7 @@ struct sum {
 	uint32_t place;		/* of the moments, see profile_moments.c: number in report::places */
 	struct weight weight;
 	double squares;		/* see struct tree_node */
+	double squares_before;	/* of a comparison: what the first side is to lose of its own */
 };
 
 /* What all samples of a recording have in common, as the value of a label. */
@@ -76,6 +77,14 @@ struct last_states {
 		uint32_t input;			/* which recording */
 		uint64_t end;			/* ns since 1970, of that */
 	} *list;
+	uint32_t count;
+	size_t room;
+};
+
+/* Objects of the first side of a comparison: those that the second one has, too, are no chance of sampling. */
+struct seen_objects {
+	struct map64 map;			/* machine, pid and time -> number */
+	double *amounts;
 	uint32_t count;
 	size_t room;
 };
@@ -168,6 +177,7 @@ struct recording_profile {
 	uint32_t piece_count;
 	size_t piece_room;
 	struct last_states states;
+	struct seen_objects seen_objects;
 	bool several_hosts;		/* processes are told apart by them */
 	uint32_t *path;			/* of a stack, with all before it */
 	struct sum *sums;
@@ -214,9 +224,12 @@ int recording_states__choose(const struct recording_profile *p, struct input *in
 bool recording_states__has(const struct recording_profile *p, const struct input *in, const struct recording_sample *s);
 /* Does it count? */
 bool recording_states__counts(const struct recording_profile *p, const struct input *in, const struct recording_sample *s);
+/* The square of a sample of a comparison with that amount, and in *before what the first side is to lose.  0 or -ENOMEM. */
+int recording_states__square(struct recording_profile *p, const struct input *in, const struct recording_sample *s, double amount,
+			     double *square, double *before);
 /* Are samples of all times to be read? */
 bool recording_states__are_whole(const struct recording_profile *p);
-void recording_states__free(struct last_states *s);
+void recording_states__free(struct recording_profile *p);
 /* For a filter that cuts.  0 or negative errno with *d. */
 int recording_window__begin(const struct recording_profile *p, struct input *in, struct diag *d);
 /* Leave of a sample, which began then, what is in the time; false: nothing is. */

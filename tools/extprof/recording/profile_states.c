@@ -16,6 +16,8 @@
 
 /* Processes of all recordings that have different pids. */
 #define STATES_MAX (1u << 20)
+/* Objects of one side of a comparison. */
+#define OBJECTS_MAX (4u << 20)
 
 static bool has_states(const struct recording_profile *p)
 {
@@ -160,9 +162,45 @@ int recording_states__choose(const struct recording_profile *p, struct input *in
 	return 0;
 }
 
-void recording_states__free(struct last_states *s)
+/* -- objects of two states --------------------------------------------------------------------- */
+
+/* Neither another process nor another thread of it makes one at the same ns. */
+static uint64_t key_of_object(const struct input *in, const struct recording_sample *s)
 {
-	map64__free(&s->map);
-	free(s->list);
-	memset(s, 0, sizeof(*s));
+	const struct recording_tables *t = in->tables;
+	const char *host = recording_reader__host(in->reader);
+
+	return hash__bytes(host, strlen(host), hash__mix(hash__mix(s->time) ^ (uint64_t)(uint32_t)t->processes[t->threads[s->thread].process].pid));
+}
+
+int recording_states__square(struct recording_profile *p, const struct input *in, const struct recording_sample *s, double amount,
+			     double *square, double *before)
+{
+	struct seen_objects *seen = &p->seen_objects;
+	uint64_t key = key_of_object(in, s);
+	uint32_t number = map64__get(&seen->map, key);
+
+	if (in->is_after && number != MAP64_NONE) {
+		double was = seen->amounts[number];
+
+		/* It can have grown. */
+		*square = (amount - was) * (amount - was);
+		*before = was * was;
+		seen->amounts[number] = 0;
+	} else if (!in->is_after && number == MAP64_NONE && seen->count < OBJECTS_MAX) {
+		/* Of those that have no room the noise is more than it is. */
+		if (array__reserve(&seen->amounts, seen->count, 1, &seen->room, OBJECTS_MAX, sizeof(*seen->amounts)) ||
+		    map64__add(&seen->map, key, seen->count))
+			return -ENOMEM;
+		seen->amounts[seen->count++] = amount;
+	}
+	return 0;
+}
+
+void recording_states__free(struct recording_profile *p)
+{
+	map64__free(&p->states.map);
+	free(p->states.list);
+	map64__free(&p->seen_objects.map);
+	free(p->seen_objects.amounts);
 }

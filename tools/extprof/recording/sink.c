@@ -363,6 +363,13 @@ int recording_sink__heap(struct recording_sink *s, uint64_t time, uint32_t row, 
 		.malloc_bytes = h->malloc_bytes });
 }
 
+int recording_sink__begin_state(struct recording_sink *s)
+{
+	int err = s->sink.err ? s->sink.err : flush(s);
+
+	return err ? err : recording_writer__take_all_times(s->writer);
+}
+
 int recording_sink__lives(struct recording_sink *s, uint64_t time, uint32_t row, uint64_t objects)
 {
 	return s->sink.err ? s->sink.err : recording_writer__event(s->writer, &(struct recording_event){

@@ -65,6 +65,7 @@ struct recording_writer {
 	uint32_t count;
 	uint64_t first, last;	/* times of these samples */
 	uint64_t period, total;
+	bool of_all_times;	/* blocks have samples of any time */
 	bool in_transaction;
 	uint64_t began;		/* CLOCK_MONOTONIC: the transaction */
 	struct map64 stacks;	/* parent << 32 | frame -> id */
@@ -635,7 +636,15 @@ bool recording_writer__is_full(const struct recording_writer *w, uint64_t time, 
 {
 	uint64_t first = w->first < time ? w->first : time, last = w->last > time ? w->last : time;
 
-	return w->count && (w->count + count > BLOCK_SAMPLES_MAX || last - first >= 2 * WRITER_BLOCK_NS);
+	return w->count && (w->count + count > BLOCK_SAMPLES_MAX || (!w->of_all_times && last - first >= 2 * WRITER_BLOCK_NS));
+}
+
+int recording_writer__take_all_times(struct recording_writer *w)
+{
+	int err = recording_writer__flush(w);
+
+	w->of_all_times = true;
+	return err;
 }
 
 int recording_writer__sample(struct recording_writer *w, const struct recording_sample *s)

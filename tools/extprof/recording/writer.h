@@ -124,6 +124,10 @@ int recording_writer__source(struct recording_writer *w, const struct recording_
 uint32_t recording_writer__stack(struct recording_writer *w, const uint32_t *frames, uint32_t count);
 int recording_writer__sample(struct recording_writer *w, const struct recording_sample *sample);
 
+/* From now on samples are of a state, and have the times of what made it: a block of each time would be many small ones.  0 or a
+ * negative errno. */
+int recording_writer__take_all_times(struct recording_writer *w);
+
 /* Will a block be written before `count` more samples of that time are taken? */
 bool recording_writer__is_full(const struct recording_writer *w, uint64_t time, uint32_t count);
 /* Is it time for a block, though it is not full? */
