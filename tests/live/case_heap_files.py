@@ -6,6 +6,7 @@ import re
 import signal
 import time
 
+import case_daemon
 import case_rotate
 import harness
 import pprof
@@ -336,3 +337,56 @@ def memory_is_that_of_what_lives(ctx):
     check(max(sizes[-50:]) < 1.5 * max(sizes[10:60]), "sizes %s, then %s", sizes[10:60], sizes[-50:])
     check(folded(ctx, *paths)["base"] == folded(ctx, paths[-1])["base"], "base")
     return "RSS %.1f MB after 60 files, %.1f MB after %d; %.0f KB a file" % (before / 1024, after / 1024, len(paths), sizes[-2] / 1e3)
+
+
+# It uses the CPU until it is told to go on.
+WORKS_FIRST = """
+require_relative "leaks"
+works = Thread.new { loop { t = now + 5_000_000; nil while now < t; sleep 0.02 } }
+puts "ready"
+$stdin.gets
+works.kill
+make_base
+puts work.map { _1.join(" ") }, "over"
+sleep
+"""
+
+
+@case(timeout=150)
+def of_the_daemon(ctx):
+    """A daemon whose configuration names the mode: its folder as one, until a time of the clock, and two times of it compared."""
+    config = ctx.write("heap.conf", "mode = cpu,heap\nalloc-interval = 1k\nrotate = 2s\nname = heap_of_the_daemon.rb\n")
+    daemon = case_daemon.start(ctx, "--config", config)
+    ctx.write("leaks.rb", LEAKS)
+    ruby = ctx.ruby(ctx.write("heap_of_the_daemon.rb", WORKS_FIRST))
+    ruby.expect("ready")
+    # A file that has ended has samples: it has found the program.
+    until_files(ctx, 2, "history/extprof")
+    ruby.tell("go")
+    until_files(ctx, len(case_daemon.files(ctx)) + 6, "history/extprof")
+    case_daemon.end(daemon)
+    log, paths, folder = log_of(ruby), case_daemon.files(ctx), ctx.path("history")
+    verify(ctx, paths)
+    spans = [span_of(ctx, p) for p in paths]
+    wall = number(ctx, paths[0], "SELECT value FROM meta WHERE key='started_unix_ns'") - spans[0][0]
+    as_one = folded(ctx, folder)
+    check(as_one == folded(ctx, paths[-1]), "all as one: %s", as_one)
+    worst = near("leak of all", as_one["leak"], seen(log, spans), 60)
+    near("base of all", as_one["base"], 4000, 40)
+    times = [int((log[0][0] + wall) / 1e9) + 3, int((log[-1][0] + wall) / 1e9) - 3]
+    truths = []
+    for at in times:
+        until = at * 1e9 - wall
+        truths.append(seen(log, [(a, min(b, until)) for a, b in spans if a < until]))
+        got = folded(ctx, folder, "--until", case_daemon.at(at))
+        worst = max(worst, near("leak until %d" % at, got["leak"], truths[-1], 60))
+    check(times[0] + 2 < times[1] and truths[0] > 0, "%s", times)
+    run = ctx.extprof("diff", folder, "-m", "heap", "--since", case_daemon.at(times[1] - 1), "--until", case_daemon.at(times[1]), "--with",
+                      case_daemon.at(times[0] - 1), "-f", "json", "--rows", "1000").ok()
+    row = {r["method"]: r["total"] for r in json.loads(run.out)["methods"]}["Object#leak"]
+    for side, truth in zip(("before", "after"), truths):
+        near("leak " + side, row[side]["amount"], truth, 60)
+    check(row["decided"], "%s", row)
+    near("leaked between", row["after"]["amount"] - row["before"]["amount"], truths[1] - truths[0], 80)
+    return "%d files, as one %.2f MB, between two times %.2f MB; at most %.1f standard deviations off" % (
+        len(paths), as_one["leak"] / 1e6, (row["after"]["amount"] - row["before"]["amount"]) / 1e6, worst)

@@ -232,7 +232,7 @@ TEST(survivors_have_other_numbers_after_a_restart)
 	hold(VM, 10, 100, code);
 	hold(VM, 11, 100, FRAME_NO_ROOM);
 	/* The class is none of the table. */
-	CHECK_INT(survivors__renumber(&survivors, &from, &to), 0);
+	CHECK_INT(survivors__renumber(&survivors, &from, &to, false), 0);
 	lives(0, 10, 40, 40, 0);
 	lives(1, 11, 40, 40, 0);
 	CHECK_INT(settle(VM, 2, true), 0);
@@ -242,6 +242,40 @@ TEST(survivors_have_other_numbers_after_a_restart)
 	CHECK_STRING(frame_table__get(&to, told[0].first_label)->name, "frame 20");
 	CHECK_STRING(frame_table__get(&to, told[0].last_label)->name, "frame 21");
 	frame_table__free(&from);
+	frame_table__free(&to);
+	survivors__free(&survivors);
+}
+
+/* Symbols are forgotten, and objects of their code are held: it has its name. */
+TEST(survivors_keep_names_of_code)
+{
+	struct frame_table from, to;
+	struct frame f = FRAME_INIT(FRAME_RUBY);
+	uint32_t code, native;
+
+	set_up();
+	CHECK_INT(frame_table__init(&from) | frame_table__init(&to), 0);
+	for (int i = 0; i < 30; i++)
+		frame_table__later(&from, FRAME_MARK);
+	code = frame_table__code(&from, code__make(CODE_RUBY, 3, 17, false));
+	native = frame_table__code(&from, code__make_lineless(CODE_NATIVE, 4));
+	f.name = "Post#render";
+	f.path = "post.rb";
+	f.line = 17;
+	CHECK_INT(frame_table__set(&from, code, &f), 0);
+	hold(VM, 10, 100, code);
+	hold(VM, 11, 101, native);
+	CHECK_INT(survivors__renumber(&survivors, &from, &to, true), 0);
+	frame_table__free(&from);
+	lives(0, 10, 40, 40, 0);
+	lives(1, 11, 40, 40, 0);
+	CHECK_INT(settle(VM, 2, true), 0);
+	CHECK_INT(told_count, 2);
+	CHECK(to.codes[told[0].innermost] == 0);
+	CHECK_STRING(frame_table__get(&to, told[0].innermost)->name, "Post#render");
+	CHECK_STRING(frame_table__get(&to, told[0].innermost)->path, "post.rb");
+	CHECK_INT(frame_table__get(&to, told[0].innermost)->line, 17);
+	CHECK(to.codes[told[1].innermost] == code__make_lineless(CODE_NATIVE, 4));
 	frame_table__free(&to);
 	survivors__free(&survivors);
 }

@@ -351,5 +351,5 @@ int engine__restart_heap(struct engine *e, struct frame_table *frames)
 		count_objects(h, &h->before);
 		h->objects_before = h->survivors.count;
 	}
-	return survivors__renumber(&h->survivors, &e->frames, frames);
+	return survivors__renumber(&h->survivors, &e->frames, frames, symbol_table__is_crowded(&e->table));
 }

@@ -9,6 +9,21 @@
 /* So many rows of processes that have ended are not worth the work of dropping them. */
 #define ROWS_TIDY 512u
 
+/* The frames of objects that live keep the names that they have now.  0 or -ENOMEM. */
+static int name_held(struct engine *e)
+{
+	if (!e->heap)
+		return 0;
+	/* Those of code are in the table, as long as it stays. */
+	if (symbol_table__is_crowded(&e->table))
+		return engine__name_frames(e);
+	for (uint32_t i = 0; i < e->set.vm_count; i++)
+		if (e->set.vms[i])
+			resolve__name_threads(&e->resolver, e->set.vms[i]);
+	resolve__name_processes(&e->resolver);
+	return 0;
+}
+
 /* Stacks, and the frames that others have of them. */
 static int forget_stacks(struct engine *e)
 {
@@ -21,13 +36,7 @@ static int forget_stacks(struct engine *e)
 		tree__free(&tree);
 		return -ENOMEM;
 	}
-	/* The frames of objects that live keep the names that they have now. */
-	for (uint32_t i = 0; e->heap && i < e->set.vm_count; i++)
-		if (e->set.vms[i])
-			resolve__name_threads(&e->resolver, e->set.vms[i]);
-	if (e->heap)
-		resolve__name_processes(&e->resolver);
-	if (engine__restart_heap(e, &frames)) {
+	if (name_held(e) || engine__restart_heap(e, &frames)) {
 		tree__free(&tree);
 		frame_table__free(&frames);
 		return -ENOMEM;
@@ -101,8 +110,7 @@ void engine__tidy_rows(struct engine *e)
 /* A VM that is closed lives on as the parent of others. */
 static void forget_symbols(struct engine *e)
 {
-	/* Objects that live have frames of symbols. */
-	if (!symbol_table__is_crowded(&e->table) || e->heap)
+	if (!symbol_table__is_crowded(&e->table))
 		return;
 	for (uint32_t i = 0; i < e->set.vm_count; i++)
 		for (struct vm *vm = e->set.vms[i]; vm; vm = vm->parent)

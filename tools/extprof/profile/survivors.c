@@ -94,9 +94,27 @@ static uint32_t *path_of(const struct tree *t, uint32_t node, uint32_t *room, ui
 	return room + n;
 }
 
-/* The number of a frame in another table; FRAME_MERGED: out of memory. */
-static uint32_t renumber_frame(const struct frame_table *from, struct frame_table *to, uint32_t *numbers, uint32_t frame)
+struct renumbering {
+	const struct frame_table *from;		/* NULL: frames keep their numbers */
+	struct frame_table *to;
+	uint32_t *numbers;			/* by number in `from`; 0: it has none so far */
+	bool named;				/* as of survivors__renumber() */
+};
+
+/* Of code that has only a name from now on: where there is no room for it, it is one of many. */
+static uint32_t add_named(struct frame_table *to, const struct frame *f)
 {
+	uint32_t number = frame_table__add(to, f);
+
+	return number == FRAME_MERGED && to->no_code >= FRAMES_NO_CODE_MAX ? FRAME_NO_ROOM : number;
+}
+
+/* The number of a frame in another table; FRAME_MERGED: out of memory. */
+static uint32_t renumber_frame(const struct renumbering *r, uint32_t frame)
+{
+	const struct frame_table *from = r->from;
+	struct frame_table *to = r->to;
+	uint32_t *numbers = r->numbers;
 	const struct frame *f;
 	uint64_t code;
 
@@ -106,7 +124,9 @@ static uint32_t renumber_frame(const struct frame_table *from, struct frame_tabl
 		return numbers[frame];
 	code = from->codes[frame];
 	f = &from->list[frame];
-	if (code) {
+	if (code && r->named && code__space(code) == CODE_RUBY) {
+		numbers[frame] = add_named(to, f);
+	} else if (code) {
 		numbers[frame] = frame_table__code(to, code);
 	} else if (f->kind == FRAME_THREAD || f->kind == FRAME_PROCESS) {
 		/* Two of these can look the same. */
@@ -120,8 +140,8 @@ static uint32_t renumber_frame(const struct frame_table *from, struct frame_tabl
 }
 
 /* The node of the same stack in another tree. */
-static int renumber_stack(struct survivors *s, const struct frame_table *from, struct frame_table *to, uint32_t *numbers,
-			  struct tree *stacks, uint32_t *nodes, uint32_t node, uint32_t *result)
+static int renumber_stack(struct survivors *s, const struct renumbering *r, struct tree *stacks, uint32_t *nodes, uint32_t node,
+			  uint32_t *result)
 {
 	uint32_t n = 0, new = 0;
 	int err = 0;
@@ -132,8 +152,8 @@ static int renumber_stack(struct survivors *s, const struct frame_table *from, s
 	while (n-- && !err) {
 		uint32_t frame = s->stacks.nodes[s->path[n]].frame;
 
-		if (from) {
-			frame = renumber_frame(from, to, numbers, frame);
+		if (r->from) {
+			frame = renumber_frame(r, frame);
 			if (frame == FRAME_MERGED)
 				return -ENOMEM;
 		}
@@ -145,9 +165,10 @@ static int renumber_stack(struct survivors *s, const struct frame_table *from, s
 }
 
 /* Stacks that are needed, with other numbers of frames if `from` is not NULL.  After an error objects have nodes of two trees. */
-static int rebuild(struct survivors *s, const struct frame_table *from, struct frame_table *to)
+static int rebuild(struct survivors *s, const struct frame_table *from, struct frame_table *to, bool named)
 {
 	uint32_t *numbers = calloc(from ? from->count + 1u : 1u, sizeof(*numbers));
+	struct renumbering r = { .from = from, .to = to, .numbers = numbers, .named = named };
 	uint32_t *nodes = calloc(s->stacks.node_count + 1u, sizeof(*nodes));
 	struct tree stacks;
 	int err = tree__init(&stacks);
@@ -160,11 +181,11 @@ static int rebuild(struct survivors *s, const struct frame_table *from, struct f
 		for (uint32_t j = 0; j < s->vms[i].count && !err; j++) {
 			struct held_object *o = &s->vms[i].list[j];
 
-			err = renumber_stack(s, from, to, numbers, &stacks, nodes, o->stack, &o->stack);
+			err = renumber_stack(s, &r, &stacks, nodes, o->stack, &o->stack);
 			if (!err)
-				err = renumber_stack(s, from, to, numbers, &stacks, nodes, o->labels, &o->labels);
+				err = renumber_stack(s, &r, &stacks, nodes, o->labels, &o->labels);
 			if (!err && from && o->thread_frame) {
-				o->thread_frame = renumber_frame(from, to, numbers, o->thread_frame);
+				o->thread_frame = renumber_frame(&r, o->thread_frame);
 				err = o->thread_frame == FRAME_MERGED ? -ENOMEM : 0;
 			}
 		}
@@ -183,9 +204,9 @@ cleanup:
 	return err;
 }
 
-int survivors__renumber(struct survivors *s, const struct frame_table *from, struct frame_table *to)
+int survivors__renumber(struct survivors *s, const struct frame_table *from, struct frame_table *to, bool named)
 {
-	int err = rebuild(s, from, to);
+	int err = rebuild(s, from, to, named);
 
 	for (uint32_t i = 0; err && i < s->vm_count; i++) {
 		s->forgotten += s->vms[i].count;
@@ -200,7 +221,7 @@ void survivors__tidy(struct survivors *s)
 
 	s->crowded = false;
 	if (s->dropped && nodes > NODES_KEPT && (nodes / 2 > s->nodes_needed || nodes > s->stacks.node_max / 4 * 3))
-		survivors__renumber(s, NULL, NULL);
+		survivors__renumber(s, NULL, NULL, false);
 }
 
 /* -- room ------------------------------------------------------------------------------------ */
@@ -222,7 +243,7 @@ static bool make_room(struct survivors *s, const struct held_vm *v)
 	half = most->count / 2;
 	s->forgotten += half;
 	drop(s, most, half);
-	return !survivors__renumber(s, NULL, NULL);
+	return !survivors__renumber(s, NULL, NULL, false);
 }
 
 static int reserve(struct survivors *s, struct held_vm *v)
@@ -239,7 +260,7 @@ static int make_paths(struct survivors *s, const struct held_vm *v, const struct
 {
 	int err = add_paths(&s->stacks, sample, view, o);
 
-	if (err && s->dropped && !survivors__renumber(s, NULL, NULL))
+	if (err && s->dropped && !survivors__renumber(s, NULL, NULL, false))
 		err = add_paths(&s->stacks, sample, view, o);
 	if (err && make_room(s, v))
 		err = add_paths(&s->stacks, sample, view, o);

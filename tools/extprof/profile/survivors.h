@@ -100,8 +100,11 @@ void survivors__end(struct survivors *s, uint32_t vm);
 int survivors__tell(struct survivors *s, int (*tell)(void *context, struct sink_sample *sample, struct sink_view *view),
 		    void *context);
 
-/* Frames have other numbers from now on: those of `from` become those of `to`; NULL: they stay, and only stacks that nothing
- * needs go.  0 or -ENOMEM: nothing is held any more. */
-int survivors__renumber(struct survivors *s, const struct frame_table *from, struct frame_table *to);
+/*
+ * Frames have other numbers from now on: those of `from` become those of `to`; NULL: they stay, and only stacks that nothing
+ * needs go.  named: the symbols of Ruby code are about to be forgotten, so it keeps the names that it has in `from`.
+ * 0 or -ENOMEM: nothing is held any more.
+ */
+int survivors__renumber(struct survivors *s, const struct frame_table *from, struct frame_table *to, bool named);
 
 #endif /* EXTPROF_SURVIVORS_H */
