@@ -946,3 +946,20 @@ def follows_a_daemon(ctx):
     check(run.status == harness.USAGE and "TO=URL in /etc/extprof-push.conf" in run.err, "%d: %s", run.status, run.err)
     check("RestartPreventExitStatus=%d\n" % harness.USAGE in text, "%s", text)
     return "%d files, %d requests: %s; one lost, which is told" % (len(paths), len(sink.kept), said)
+
+
+@case(timeout=90)
+def leaves_out_what_lives(ctx):
+    """Each file has the state of mode heap, which has no sum: it is sent if it is asked for."""
+    ruby = ctx.ruby("-e", "puts :ready; STDOUT.flush; $kept = []; loop { $kept << 'x' * 600; sleep 0.001 }")
+    ruby.expect("ready")
+    os.mkdir(ctx.path("rec"))
+    ctx.extprof("record", "-q", "-p", ruby.pid, "-m", "alloc,heap", "--alloc-interval", "1k", "-d", "4", "--rotate", "1s", "-o",
+                ctx.path("rec/app.extprof")).ok()
+    kinds = []
+    for options in ([], ["--mode", "heap"]):
+        with Sink() as sink:
+            push(ctx, sink, *options).ok()
+            kinds.append({kind for (_, kind), amount in sums(sink.documents(ctx)).items() if amount})
+    check(kinds == [{"alloc_space", "alloc_objects"}, {"inuse_space", "inuse_objects"}], "%s", kinds)
+    return "%s and %s" % tuple(kinds)

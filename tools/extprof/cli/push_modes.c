@@ -31,6 +31,14 @@ static const char *unit(const char *text)
 	return text && !strcmp(text, "ns") ? "nanoseconds" : text ? text : "";
 }
 
+/* A receiver adds up what it gets: states of the same objects have no sum. */
+static bool has_sum(const char *mode)
+{
+	struct extprof_mode_info info = { .size = sizeof(info) };
+
+	return extprof_mode_info(mode, &info) || !info.at_end;
+}
+
 static int take_mode(void *context, int columns, const char *const *values)
 {
 	struct reading *r = context;
@@ -50,7 +58,7 @@ static int take_mode(void *context, int columns, const char *const *values)
 	    !receiver_mode__set(mode->mode.count, values[3] ? values[3] : "") || !receiver_mode__set(mode->mode.count_unit, unit(values[4])))
 		return -EBADMSG;
 	m->count++;
-	mode->wanted = !r->wanted || has_word(r->wanted, mode->mode.name);
+	mode->wanted = r->wanted ? has_word(r->wanted, mode->mode.name) : has_sum(mode->mode.name);
 	m->wanted += mode->wanted;
 	if (mode->wanted)
 		snprintf(m->names + length, sizeof(m->names) - length, "%s%s", length ? "," : "", mode->mode.name);
