@@ -326,7 +326,10 @@ int engine__record_heap(struct engine *e)
 	err = recording_sink__begin_state(&e->recording);
 	if (!err)
 		err = survivors__tell(&h->survivors, tell, e);
-	/* After its objects: a process of which that is written has all of them in the file. */
+	/* After the objects: a process of which that is written has all of them in the file.  That there is a state is told in
+	 * any case. */
+	if (!err)
+		err = recording_sink__lives(&e->recording, h->settled_at, PROCESS_NONE, h->survivors.count);
 	for (uint32_t i = 0; i < h->survivors.vm_count && !err; i++) {
 		const struct held_vm *v = &h->survivors.vms[i];
 

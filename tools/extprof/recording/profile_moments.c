@@ -59,6 +59,9 @@ uint64_t recording_profile__time(const struct input *in, uint64_t time)
 {
 	uint64_t after = time > in->begin ? time - in->begin : 0;
 
+	/* An object that lives was made in a file before. */
+	if (time < in->begin)
+		return in->later > in->begin - time ? in->later - (in->begin - time) : 0;
 	/* Somebody can have made up both. */
 	return after > INT64_MAX || in->later > INT64_MAX - after ? INT64_MAX : after + in->later;
 }

@@ -27,6 +27,15 @@ static bool has_states(const struct recording_profile *p)
 	return false;
 }
 
+/* Has that recording any?  It is awake. */
+static bool has_states_in(const struct recording_profile *p, const struct input *in)
+{
+	for (uint32_t i = 0; i < p->mode_count; i++)
+		if (p->modes[i]->lives && recording_reader__has_mode(in->reader, p->modes[i]->name))
+			return true;
+	return false;
+}
+
 bool recording_states__are_whole(const struct recording_profile *p)
 {
 	return (p->compares || p->filter.cuts) && has_states(p);
@@ -59,7 +68,7 @@ struct finding {
 	struct recording_profile *p;
 	const struct input *in;
 	uint64_t end;
-	bool knows_all;		/* it says of none of them that its state is there */
+	bool knows_all;		/* it does not say of which it has the state */
 };
 
 /* "pid, has ended or is told". */
@@ -107,7 +116,7 @@ static int find_in(struct recording_profile *p, struct input *in, struct diag *d
 	if (err)
 		return err;
 	in->is_late = in->begin >= in->until || in->begin + (f.end - begin) < in->since;
-	if (in->is_late)
+	if (in->is_late || !has_states_in(p, in))
 		return 0;
 	/* Older recordings tell nothing of it; one that did not end has no state at all. */
 	f.knows_all = !told && recording_reader__ended(in->reader, &why);
@@ -167,10 +176,10 @@ int recording_states__choose(const struct recording_profile *p, struct input *in
 /* Neither another process nor another thread of it makes one at the same ns. */
 static uint64_t key_of_object(const struct input *in, const struct recording_sample *s)
 {
-	const struct recording_tables *t = in->tables;
+	const struct process_entry *process = &in->tables->processes[in->tables->threads[s->thread].process];
 	const char *host = recording_reader__host(in->reader);
 
-	return hash__bytes(host, strlen(host), hash__mix(hash__mix(s->time) ^ (uint64_t)(uint32_t)t->processes[t->threads[s->thread].process].pid));
+	return hash__bytes(host, strlen(host), hash__mix(hash__mix(s->time) ^ (uint64_t)(uint32_t)process->pid));
 }
 
 int recording_states__square(struct recording_profile *p, const struct input *in, const struct recording_sample *s, double amount,
