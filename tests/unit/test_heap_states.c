@@ -12,7 +12,7 @@
 
 #define SECOND 1000000000ull
 #define OBJECT 1000u
-#define PROCESSES 3
+#define PROCESSES 4
 #define OBJECTS 8
 
 static struct extprof_error error = { .size = sizeof(error) };
@@ -267,6 +267,12 @@ TEST(heap_states_compared)
 	after.processes[2].value = 3 * OBJECT;
 	make(&after);
 	compare(&options, (const struct made *const[]){ &before, NULL, NULL }, (const struct made *const[]){ &after, NULL, NULL });
+	/* 24 new ones of a method that has had a thousand times as much: 4 * sqrt(24) < 24. */
+	for (int i = 1; i <= 3; i++)
+		after.processes[i] = (struct process){ .pid = 1, .made = { 11, 12, 13, 14, 15, 16, 17, 18 } };
+	make(&after);
+	compare(&options, (const struct made *const[]){ &before, NULL, NULL }, (const struct made *const[]){ &after, NULL, NULL });
+	CHECK(strstr(text, "   99.70 %  100.00 %    +0.30    0.24") != NULL);
 	/* Of another process: its objects are others. */
 	after.processes[0].pid = 9;
 	make(&after);
