@@ -156,6 +156,25 @@ TEST(heap_states_of_several)
 	tear_down();
 }
 
+/* Objects of all times are in one block, not in one for each ten seconds. */
+TEST(heap_states_are_few_blocks)
+{
+	struct extprof_recorded_check check = { .size = sizeof(check) };
+	struct extprof_recorded *r;
+	struct made old = second;
+
+	old.processes[0].made[0] = 1;
+	old.processes[0].made[1] = 50;
+	old.processes[0].made[2] = 90;
+	make(&old);
+	CHECK_INT(extprof_recorded_open(&r, old.file, -1, &error), 0);
+	CHECK_INT(extprof_recorded_verify(r, &check, &error), 0);
+	CHECK_INT(check.blocks, 1);
+	CHECK_INT(check.samples, 4);
+	extprof_recorded_close(r);
+	tear_down();
+}
+
 /* The last one that knows it: another one has not read the table of the process, or has not ended. */
 TEST(heap_states_that_are_not_known)
 {
