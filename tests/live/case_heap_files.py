@@ -149,6 +149,10 @@ def state_of_each(ctx):
     check(rows["Object#base"]["noise"] == 0 and not rows["Object#base"]["decided"], "what is the same: %s", rows["Object#base"])
     leaked = rows["Object#leak"]["after"]["amount"] - rows["Object#leak"]["before"]["amount"]
     near("leaked between", leaked, seen(log, spans[1:]), 60)
+    trend = json.loads(ctx.extprof("report", *paths, "--trend", "Object#leak", "-m", "heap", "-f", "json").ok().out)["recordings"]
+    whole = [number(ctx, p, "SELECT sum(value) FROM samples WHERE mode='heap' AND stack_text(stack) LIKE '%Object#leak;%'") for p in paths]
+    check([r["of_it"] for r in trend] == whole, "trend: %s, not %s", trend, whole)
+    check(all(r["decided"] for r in trend[1:-1]), "the leak of each file is beyond the noise: %s", trend)
     # Other formats of all as one.
     out = ctx.path("all.pb.gz")
     ctx.extprof("report", *paths, "-m", "heap", "-o", out).ok()
