@@ -24,6 +24,7 @@ part() {
 }
 
 part unit "$dir/unit"
+part fuzzers sh "$src/../fuzz/replay.sh" "$dir/replay" "$dir/fuzz"
 part floors python3 "$src/floors.py" "$tools"
 part lint python3 "$src/lint_versions.py" "$tools"
 part options python3 "$src/options.py" "$tools" "$dir/print_options"

@@ -58,7 +58,7 @@ static void kill_ruby(pid_t child)
 	waitpid(child, NULL, 0);
 }
 
-static void set_up(bool figures)
+static inline void set_up(bool figures)
 {
 	fake__init(&ruby, &section);
 	method = fake__record(&ruby, RB_DEBUG_EXT_BODY, "<main>", 0, 0);
@@ -75,7 +75,7 @@ static void set_up(bool figures)
 		e = NULL;
 }
 
-static void tear_down(void)
+static inline void tear_down(void)
 {
 	engine__destroy(e);
 	kill_ruby(pid);

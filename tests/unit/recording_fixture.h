@@ -55,10 +55,10 @@ static inline void tear_down_recording(void)
 	unlink(FILE_NAME);
 }
 
-/* 3000 samples of two threads: stacks of different depths, a line that is not exact, some that are truncated. */
-static inline void send_some(void)
+/* Samples of two threads: stacks of different depths, a line that is not exact, some that are truncated. */
+static inline void send_samples(uint32_t count)
 {
-	for (uint32_t i = 0; i < 3000; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		start();
 		for (uint32_t j = test__random() % 4; j > 0; j--)
 			frame(j % 2 ? foo_id : bar_id, 10 * (test__random() % 3));
@@ -82,6 +82,11 @@ static inline void send_some(void)
 			sample.event.gc_phase = RB_DEBUG_EXT_GC_MARK;
 		send(1);
 	}
+}
+
+static inline void send_some(void)
+{
+	send_samples(3000);
 }
 
 static inline void name_all(void)
