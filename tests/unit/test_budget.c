@@ -26,6 +26,25 @@ TEST(budget_leaves_half_for_others)
 	CHECK(budget__has(&one, UINT64_MAX / 2));
 }
 
+/* It is the largest number that may be taken. */
+TEST(budget_tells_what_is_left)
+{
+	struct budget b = { .max = 1000 };
+	struct budget_share shares[] = { { .of = &b, .user = 1 }, { .of = &b, .user = 1 }, { .of = &b, .user = 2 }, { .of = &b, .user = 2 } };
+
+	for (uint32_t i = 0; i < 100; i++) {
+		struct budget_share *s = &shares[test__random() % 4];
+		uint64_t left = budget__left(s);
+
+		CHECK(!left || budget__has(s, left));
+		/* Halves are rounded down: one more may be just enough. */
+		CHECK(!budget__has(s, left + 2));
+		budget__add(s, (int64_t)(test__random() % (left + 1)));
+	}
+	CHECK_INT(budget__left(&(struct budget_share){ .of = &b, .user = 3, .used = 2000 }), 0);
+	CHECK(budget__left(NULL) == UINT64_MAX && budget__left(&(struct budget_share){ 0 }) == UINT64_MAX);
+}
+
 TEST(budget_of_many_users)
 {
 	static struct budget b = { .max = 1 << 20 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* An engine from its processes to its report, on a session without a kernel.  The processes are children of this one. */
 #include "engine_fixture.h"
+#include "remote/tables.h"
 
 TEST(engine_counts_samples_of_a_process)
 {
@@ -210,6 +211,98 @@ TEST(engine_settles_threads_when_it_ends)
 	CHECK_INT(fake_session.threads[0].account.time[STATE_RUNNING], 900);
 	CHECK_INT(fake_session.threads[0].account.until, 1000);
 	tear_down();
+}
+
+#define CHUNKS 65536u
+
+/* A child whose one thread waits in its method.  `large`: its table of threads is as large as one can be. */
+static pid_t make_waiter(bool large)
+{
+	static uint64_t chunks[CHUNKS];
+	struct fake_ec *ec = fake__ec(8);
+	pid_t child;
+
+	fake__push(ec, RB_DEBUG_EXT_ID_NONE, 0);
+	fake__push(ec, method, 0);
+	for (uint32_t i = 0; i < CHUNKS; i++)
+		chunks[i] = ruby.thread_dir[0];
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		section.pid = (uint32_t)getpid();
+		fake__thread(&ruby, 3, 30, "waiter", ec)->tid = (uint32_t)getpid();
+		if (large) {
+			section.thread_dir = (uintptr_t)chunks;
+			section.thread_slots_end = CHUNKS * RB_DEBUG_EXT_SLOTS_PER_CHUNK;
+		}
+		for (;;)
+			pause();
+	}
+	return child;
+}
+
+/* What the kernel tells of it when the recording ends. */
+static struct sched_thread waiting_thread(pid_t child, uint32_t process, uint32_t vm)
+{
+	struct sched_thread t = { .off = OFF_UNKNOWN, .seen_as = (uint32_t)child, .since = fake_session.waits.stopped_at - SECOND };
+	unsigned long long runs = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", child);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%*u %*u %llu", &runs) == 1)
+		t.runs = runs;
+	if (f)
+		fclose(f);
+	t.account = (struct thread_account){ .process = process, .tid = (uint32_t)child, .vm = vm };
+	return t;
+}
+
+/* A process with a table that takes long leaves time for the threads of others. */
+TEST(engine_shares_the_time_for_threads_that_wait)
+{
+	struct tables tables = { 0 };
+	struct process *other;
+	pid_t large, small;
+	uint64_t took;
+
+	set_up(false);
+	e->settings.selection.all = true;
+	kill_ruby(pid);
+	large = make_waiter(true);
+	small = make_waiter(false);
+	pid = large;
+	usleep(100000);
+	CHECK(!engine__follow_pid(e, large, true, &other, &diag));
+	CHECK(attach(other, 7));
+	/* There is time for eight looks at it. */
+	deadline__start(&e->reads, -1, UINT64_MAX);
+	took = deadline__now();
+	CHECK_INT(tables__read(&tables, &other->vm->layout, &other->vm->memory), 0);
+	e->waits_time = 8 * (deadline__now() - took);
+	tables__free(&tables);
+	fake_session.has_waits = true;
+	fake_session.waits = (struct session_waits){ .stopped_at = deadline__now() };
+	for (uint32_t i = 0; i < 30; i++) {
+		/* It is looked at anew after each thread of another one. */
+		fake_session.threads[2 * i] = waiting_thread(large, other->number, 7);
+		fake_session.threads[2 * i + 1] = (struct sched_thread){ .off = OFF_NOT, .account.process = 99 };
+	}
+	CHECK(!engine__follow_pid(e, small, true, &other, &diag));
+	CHECK(attach(other, 8));
+	fake_session.threads[60] = waiting_thread(small, other->number, 8);
+	fake_session.thread_count = 61;
+	took = deadline__now();
+	engine__hold(e);
+	took = deadline__now() - took;
+	/* A fourth of the time is that of the first one. */
+	CHECK(took < e->waits_time * 3 / 4);
+	CHECK(fake_session.threads[0].settled && fake_session.threads[60].settled);
+	CHECK_INT(fake_session.threads[60].account.thread, 30);
+	CHECK(e->resolver.received[SOURCE_SCHED].whole >= 1);
+	tear_down();
+	kill_ruby(small);
 }
 
 /* Events are taken some time after they were sent: what a program has used meanwhile is its own. */

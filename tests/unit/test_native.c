@@ -402,7 +402,7 @@ static struct native *own_process(uint64_t vm_code)
 	seen_now = (struct unwind_seen){ 7, 3 };
 	if (native__create(&n, &maps))
 		return NULL;
-	native__add(n, 1, getpid(), vm_code);
+	native__add(n, 1, getpid(), 0, vm_code);
 	do_work(n);
 	return n;
 }
@@ -590,6 +590,92 @@ TEST(native_looks_again)
 	native__destroy(n);
 }
 
+#define FILES 40
+
+/* Of these mappings, how many are of a file that is known? */
+static uint32_t known_files(struct native *n, uint32_t vm, void *const *code)
+{
+	struct native_place place;
+	uint32_t count = 0;
+
+	for (int i = 0; i < FILES; i++) {
+		native__find(n, vm, (uintptr_t)code[i] + 16, UINT64_MAX, true, &place);
+		count += place.in_no_file;
+	}
+	return count;
+}
+
+/* One process of a user has a fourth at most, two have three eighths, and another user still has some. */
+TEST(native_files_of_one_user_leave_room_for_others)
+{
+	struct native_bounds bounds = native_bounds;
+	void *code[FILES];
+	struct native *n;
+
+	CHECK_INT(native__create(&n, &maps), 0);
+	bounds.files = 32;
+	native__share(n, &bounds);
+	for (int i = 0; i < FILES; i++) {
+		int fd = memfd_create("code", MFD_CLOEXEC);
+
+		CHECK(!ftruncate(fd, 4096));
+		code[i] = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+		CHECK(code[i] != MAP_FAILED);
+		close(fd);
+	}
+	native__add(n, 1, getpid(), 1, 0);
+	do_work(n);
+	native__add(n, 2, getpid(), 1, 0);
+	do_work(n);
+	native__add(n, 3, getpid(), 2, 0);
+	do_work(n);
+	/* The code of this program can have had some. */
+	CHECK(known_files(n, 1, code) <= 8 && known_files(n, 1, code) > 4);
+	CHECK(known_files(n, 2, code) > known_files(n, 1, code) && known_files(n, 2, code) <= 12);
+	CHECK(known_files(n, 3, code) > known_files(n, 2, code) && known_files(n, 3, code) <= 17);
+	for (int i = 0; i < FILES; i++)
+		munmap(code[i], 4096);
+	native__destroy(n);
+}
+
+/* Rules of the process that was published last. */
+static uint32_t published_rules(void)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < count_of(&published); i++)
+		sum += all_mappings[first_of(&published) + i].rows;
+	return sum;
+}
+
+/* A file whose rules found no room in the share of one process has them when a process of another user comes. */
+TEST(native_rules_of_one_user_leave_room_for_others)
+{
+	struct native_bounds bounds = native_bounds;
+	struct native_place place;
+	uint32_t first, second;
+	struct native *n;
+
+	CHECK_INT(native__create(&n, &maps), 0);
+	bounds.rules = 100000;
+	native__share(n, &bounds);
+	native__add(n, 1, getpid(), 1, 0);
+	do_work(n);
+	CHECK_INT(published_vm, 1);
+	first = published_rules();
+	CHECK(first > 0 && first <= 25000);
+	native__add(n, 2, getpid(), 2, 0);
+	do_work(n);
+	/* The file is read again, and both are told. */
+	CHECK(do_kind(n, NATIVE_RULES) == 0);
+	second = published_rules();
+	CHECK(second > first && second <= 50000);
+	/* Where its functions are was known before. */
+	native__find(n, 1, (uintptr_t)gnu_get_libc_version, UINT64_MAX, true, &place);
+	CHECK(place.file != NATIVE_NO_FILE);
+	native__destroy(n);
+}
+
 /* What another thread cannot do is wanted again, and spoils nothing. */
 TEST(native_work_that_fails)
 {
@@ -598,7 +684,7 @@ TEST(native_work_that_fails)
 	struct native *n;
 
 	CHECK_INT(native__create(&n, &maps), 0);
-	native__add(n, 1, getpid(), 0);
+	native__add(n, 1, getpid(), 0, 0);
 	w = native__next_work(n);
 	CHECK(w && w->kind == NATIVE_LOOK);
 	CHECK(!native__next_work(n));
@@ -615,7 +701,7 @@ TEST(native_work_that_fails)
 	native__destroy(n);
 
 	CHECK_INT(native__create(&n, &maps), 0);
-	native__add(n, 1, getpid(), 0);
+	native__add(n, 1, getpid(), 0, 0);
 	w = native__next_work(n);
 	w->began++;
 	native_work__run(w, NULL);
@@ -656,7 +742,7 @@ TEST(native_files_that_cannot_be_opened)
 	struct native *n;
 
 	CHECK_INT(native__create(&n, &maps), 0);
-	native__add(n, 1, getpid(), 0);
+	native__add(n, 1, getpid(), 0, 0);
 	files = fail_rules(n, -ENOENT);
 	CHECK(files > 3 && files != UINT32_MAX);
 	CHECK_INT(fail_rules(n, -ENOENT), files);
@@ -665,13 +751,13 @@ TEST(native_files_that_cannot_be_opened)
 	CHECK(place.function == (uintptr_t)ext_inner);
 	native__destroy(n);
 	CHECK_INT(native__create(&n, &maps), 0);
-	native__add(n, 1, getpid(), 0);
+	native__add(n, 1, getpid(), 0, 0);
 	CHECK_INT(fail_rules(n, -ETIMEDOUT), files);
 	CHECK_INT(fail_rules(n, -ETIMEDOUT), 0);
 	native__destroy(n);
 	/* Nor for ever. */
 	CHECK_INT(native__create(&n, &maps), 0);
-	native__add(n, 1, getpid(), 0);
+	native__add(n, 1, getpid(), 0, 0);
 	for (uint32_t i = 0; i < 8; i++)
 		CHECK_INT(fail_rules(n, -ENOENT), files);
 	CHECK_INT(fail_rules(n, -ENOENT), 0);
@@ -690,7 +776,7 @@ TEST(native_files_that_are_not_read_in_time)
 
 	deadline__start(&over, -1, 1);
 	CHECK_INT(native__create(&n, &maps), 0);
-	CHECK_INT(native__add(n, 1, getpid(), 0), 0);
+	CHECK_INT(native__add(n, 1, getpid(), 0, 0), 0);
 	while ((w = native__next_work(n))) {
 		native_work__run(w, w->kind == NATIVE_RULES ? &over : NULL);
 		CHECK_INT(w->late, w->kind == NATIVE_RULES);
@@ -726,7 +812,7 @@ TEST(native_files_that_are_not_read_in_time)
 
 	/* The same of rules. */
 	CHECK_INT(native__create(&n, &maps), 0);
-	CHECK_INT(native__add(n, 1, getpid(), 0), 0);
+	CHECK_INT(native__add(n, 1, getpid(), 0, 0), 0);
 	w = native__next_work(n);
 	native_work__run(w, NULL);
 	native__done(n, w);
@@ -817,7 +903,7 @@ TEST(native_asks_maps_for_code_in_no_file)
 
 	/* A file that could not be opened, or was not read yet, is not known to be none. */
 	CHECK_INT(native__create(&n, &maps), 0);
-	native__add(n, 1, getpid(), 0);
+	native__add(n, 1, getpid(), 0, 0);
 	CHECK(fail_rules(n, -ENOENT) > 3);
 	CHECK(!is_in_no_file(n, ext_inner) && is_in_no_file(n, plain));
 	native__destroy(n);
@@ -958,24 +1044,43 @@ TEST(native_blocks_are_given_back)
 	struct native_blocks b = { 0 };
 	struct native_block one, other, third;
 
-	CHECK(native_blocks__take(&b, 100, second, &one));
+	CHECK(native_blocks__take(&b, 100, 0, second, &one));
 	CHECK_INT(one.class, 7);
 	native_blocks__share(&b, &one);
 	other = one;
 	native_blocks__give_back(&b, &one, second);
 	CHECK(!one.is);
-	CHECK(native_blocks__take(&b, 100, 9 * second, &third));
+	CHECK(native_blocks__take(&b, 100, 0, 9 * second, &third));
 	CHECK(third.first != other.first);	/* it is the other one's */
 	native_blocks__give_back(&b, &other, 9 * second);
-	CHECK(native_blocks__take(&b, 128, 9 * second + 1, &one));
+	CHECK(native_blocks__take(&b, 128, 0, 9 * second + 1, &one));
 	CHECK(one.first != 0 && one.first != third.first);
-	CHECK(native_blocks__take(&b, 65, 11 * second, &other));
+	CHECK(native_blocks__take(&b, 65, 0, 11 * second, &other));
 	CHECK_INT(other.first, 0);
 	/* As many as there are, and no more. */
 	for (uint32_t i = 0; i < UNWIND_ALL_MAPPINGS_MAX / 128 - 3; i++)
-		CHECK(native_blocks__take(&b, 128, 11 * second, &other));
-	CHECK(!native_blocks__take(&b, 128, 11 * second, &other));
-	CHECK(!native_blocks__take(&b, UNWIND_MAPPINGS_MAX + 1, 11 * second, &other));
+		CHECK(native_blocks__take(&b, 128, 0, 11 * second, &other));
+	CHECK(!native_blocks__take(&b, 128, 0, 11 * second, &other));
+	CHECK(!native_blocks__take(&b, UNWIND_MAPPINGS_MAX + 1, 0, 11 * second, &other));
+	native_blocks__free(&b);
+}
+
+TEST(native_blocks_of_one_user_leave_room_for_others)
+{
+	const uint64_t second = 1000000000;
+	struct native_blocks b = { .budget.max = UNWIND_ALL_MAPPINGS_MAX };
+	struct native_block taken[16], block;
+	uint32_t count = 0;
+
+	while (count < 16 && native_blocks__take(&b, 4096, 1, second, &taken[count]))
+		count++;
+	CHECK_INT(count, 7);
+	CHECK(native_blocks__take(&b, 4096, 2, second, &block));
+	/* As long as the kernel may read what was given back, it is not free. */
+	native_blocks__give_back(&b, &taken[5], second);
+	native_blocks__give_back(&b, &taken[6], second);
+	CHECK(!native_blocks__take(&b, 4096, 1, second + 1, &block));
+	CHECK(native_blocks__take(&b, 4096, 1, 3 * second, &block));
 	native_blocks__free(&b);
 }
 

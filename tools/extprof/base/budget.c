@@ -28,6 +28,22 @@ bool budget__has(const struct budget_share *s, uint64_t bytes)
 	return of_user <= left && s->used + bytes <= (left - of_user) / 2;
 }
 
+uint64_t budget__left(const struct budget_share *s)
+{
+	uint64_t left, of_user, for_user, for_one;
+
+	if (!s || !s->of || !s->of->max)
+		return UINT64_MAX;
+	left = s->of->used < s->of->max ? s->of->max - s->of->used : 0;
+	of_user = user_of(s->of, s->user)->used;
+	if (of_user + 2 * s->used >= left)
+		return 0;
+	/* The largest number that the two conditions of budget__has() are true for. */
+	for_user = (left - of_user) / 2;
+	for_one = (left - of_user - 2 * s->used) / 4;
+	return for_one < for_user ? for_one : for_user;
+}
+
 bool budget__take(struct budget_share *s, uint64_t bytes)
 {
 	if (!budget__has(s, bytes))

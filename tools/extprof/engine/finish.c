@@ -13,9 +13,6 @@
 
 /* For the samples that wait at the end, and for the last names. */
 #define FINISH_TIMEOUT (5 * SECOND)
-/* For the stacks of threads that wait at the end: 10,000 take 2 s of CPU time, and others may have the CPUs. */
-#define WAITS_TIMEOUT (15 * SECOND)
-
 static void set_deadlines(struct engine *e, uint64_t until, uint64_t reads_until)
 {
 	deadline__start(&e->deadline, e->settings.interrupt_fd, until);
@@ -28,7 +25,7 @@ static void read_waits(struct engine *e)
 {
 	uint64_t now = deadline__now();
 
-	set_deadlines(e, now + WAITS_TIMEOUT, now + WAITS_TIMEOUT);
+	set_deadlines(e, now + e->waits_time, now + e->waits_time);
 	engine__read_waits(e);
 }
 
@@ -37,7 +34,7 @@ static void read_heaps(struct engine *e)
 {
 	uint64_t now = deadline__now();
 
-	set_deadlines(e, now + WAITS_TIMEOUT, now + WAITS_TIMEOUT);
+	set_deadlines(e, now + e->waits_time, now + e->waits_time);
 	for (uint32_t i = 0; i < e->set.count; i++) {
 		const struct process *p = e->set.list[i];
 		struct heap_size *heap;

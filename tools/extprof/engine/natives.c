@@ -27,6 +27,9 @@ int engine__open_natives(struct engine *e, struct diag *d)
 		err = searcher__create(&e->native_searcher, &e->settings.executor);
 	if (err)
 		return diag__set(d, DIAG_INTERNAL, -err, "cannot read native code: %s", strerror(-err));
+	/* Of processes that were chosen each may have all. */
+	if (e->settings.selection.all)
+		native__share(e->native_frames.native, &native_bounds);
 	if (e->settings.no_demangle)
 		native__names_as_in_file(e->native_frames.native);
 	e->native_frames.vm = e->settings.native_vm;
@@ -42,7 +45,7 @@ int engine__natives_fd(const struct engine *e)
 void engine__add_natives(struct engine *e, const struct process *p, const struct vm *vm)
 {
 	if (e->resolver.native)
-		native__add(e->native_frames.native, vm->number, p->pid, vm->layout.section.exec_start);
+		native__add(e->native_frames.native, vm->number, p->pid, vm->symbols.share.user, vm->layout.section.exec_start);
 	engine__executed_natives(e, p, vm);
 }
 

@@ -16,6 +16,9 @@
 #include "profile/idle.h"
 #include "remote/session.h"
 
+/* For the stacks of threads that wait at the end: 10,000 take 2 s of CPU time, and others may have the CPUs. */
+#define WAITS_TIME (15 * SECOND)
+
 /* Threads that were not asked for: so many are told apart.  Each makes the tree larger. */
 #define IDLE_THREADS_MAX 256u
 
@@ -97,6 +100,7 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	e->resolver.turn = engine__turn;
 	e->resolver.context = e;
 	aside__init(&e->aside);
+	e->waits_time = WAITS_TIME;
 	e->resolver.processes = &e->rows;
 	e->resolver.pauses = true;
 	e->resolver.groups = settings->groups;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/backoff.h"
+#include "base/budget.h"
 #include "base/map64.h"
 #include "engine/search.h"
 #include "engine/settings.h"
@@ -74,6 +75,7 @@ struct process {
 		uint64_t file;		/* context_look::file of it; 0: none */
 		struct trace_place place;
 	} context;
+	struct budget_share at_end;	/* of the time for a look at all threads; ns */
 	uint64_t title_at;	/* its title was read again; CLOCK_MONOTONIC, ns */
 };
 

@@ -160,6 +160,7 @@ struct engine {
 	uint64_t new_at;	/* when a process was made or found last; CLOCK_MONOTONIC, ns */
 	uint64_t young_threads_at;	/* when there were threads last that may name themselves yet */
 	uint64_t drain_until;	/* CLOCK_MONOTONIC, ns */
+	uint64_t waits_time;	/* for the stacks of threads that wait when sampling stops; ns */
 	const char *ended;	/* why; NULL: not yet */
 
 	/* Closed and removed when all samples of them have been resolved. */

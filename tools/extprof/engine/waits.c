@@ -30,6 +30,9 @@ struct reading {
 	struct thread_look look;	/* at the end */
 	struct unwind_view view;	/* no rows: native functions are not wanted, or not known */
 	struct page_cache *cache;	/* for them */
+	/* A process has its share of the time: what it has in its tables decides how long a look at it takes. */
+	struct budget time;		/* ns */
+	uint64_t from, until;		/* of the look at this process, and of all looks; CLOCK_MONOTONIC, ns */
 };
 
 /*
@@ -47,12 +50,30 @@ static void look_at_code(struct reading *r, const struct process *p, const struc
 		page_cache__use(r->cache, &vm->memory);
 }
 
+static void end_turn(struct reading *r)
+{
+	if (r->p)
+		budget__add(&r->p->at_end, (int64_t)(deadline__now() - r->from));
+}
+
+static void begin_turn(struct reading *r)
+{
+	uint64_t now = deadline__now(), left = now < r->until ? r->until - now : 0, share;
+
+	r->from = now;
+	if (!r->p->at_end.of)
+		r->p->at_end = (struct budget_share){ .of = &r->time, .user = r->p->vm ? r->p->vm->symbols.share.user : r->p->uid };
+	share = budget__left(&r->p->at_end);
+	deadline__start(&r->e->reads, -1, now + (share < left ? share : left));
+}
+
 static void look_at(struct reading *r, uint32_t number)
 {
 	struct vm *vm;
 
 	if (r->process == number)
 		return;
+	end_turn(r);
 	thread_look__close(&r->look);
 	r->process = number;
 	r->p = process_set__find(&r->e->set, number);
@@ -60,6 +81,7 @@ static void look_at(struct reading *r, uint32_t number)
 		r->p = NULL;
 	if (!r->p)
 		return;
+	begin_turn(r);
 	vm = r->p->vm;
 	thread_look__open(&r->look, r->p, vm);
 	r->view.rows = NULL;
@@ -316,6 +338,9 @@ static bool end_thread(struct reading *r, uint32_t tid, struct sched_thread *t)
 	if (t->settled)
 		return false;
 	look_at(r, t->account.process);
+	/* It has had its time: its threads have no stacks. */
+	if (r->p && deadline__over(&r->e->reads))
+		thread_look__close(&r->look);
 	/* A ruby that was taken for another program at first. */
 	if (r->p && r->p->vm)
 		t->account.vm = r->p->vm->number;
@@ -348,15 +373,23 @@ static bool end_other(void *context, uint32_t tid, struct sched_thread *t)
 
 static void end_all(struct engine *e, const struct session_waits *waits, bool at_once)
 {
-	struct reading r = { .e = e, .look.now = waits->stopped_at, .waits = *waits, .walker = walker__new() };
+	struct reading r = { .e = e, .look.now = waits->stopped_at, .waits = *waits, .walker = walker__new(), .until = e->reads.until };
+	uint64_t now = deadline__now();
 
 	if (!r.walker)
 		return;
+	/* Of processes that were chosen each may have all. */
+	if (e->settings.selection.all)
+		r.time.max = r.until > now ? r.until - now : 1;
 	/* Without memory the stacks say that their functions are missing. */
 	if (e->resolver.native)
 		r.cache = page_cache__new(NULL);
 	walker__want_kinds(r.walker, r.cache);
 	session__each_thread(e->session, at_once ? end_at_once : end_other, &r);
+	for (uint32_t i = 0; i < e->set.count; i++)
+		if (e->set.list[i])
+			e->set.list[i]->at_end = (struct budget_share){ 0 };
+	deadline__start(&e->reads, -1, r.until);
 	thread_look__free(&r.look);
 	walker__free(r.walker);
 	free(r.cache);

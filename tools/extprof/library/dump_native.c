@@ -36,7 +36,7 @@ int dump_native__open(struct dump_native **native, pid_t pid, const struct vm *v
 {
 	int err = create(native, interrupt_fd);
 
-	return err ? err : native__add((*native)->frames.native, VM, pid, vm->layout.section.exec_start);
+	return err ? err : native__add((*native)->frames.native, VM, pid, vm->symbols.share.user, vm->layout.section.exec_start);
 }
 
 /* Code of a core file that is being told. */

@@ -33,6 +33,8 @@ struct native {
 	uint32_t row_count;	/* in maps.rows */
 	bool names_as_in_file;
 	struct native_blocks blocks;
+	struct budget files_budget, rules_budget, names_budget;
+	struct map64 by_inode;	/* numbers of files */
 	struct native_process *processes;
 	uint32_t process_count, live;	/* live: slots that are used */
 	size_t process_room;
@@ -44,6 +46,10 @@ struct native {
 	struct jit_maps jits;
 };
 
+const struct native_bounds native_bounds = {
+	.files = NATIVE_FILES_MAX, .rules = UNWIND_ROWS_MAX, .names = ALL_NAMES_MAX, .mappings = UNWIND_ALL_MAPPINGS_MAX,
+};
+
 int native__create(struct native **native, const struct unwind_maps *maps)
 {
 	struct native *n = calloc(1, sizeof(*n));
@@ -53,6 +59,14 @@ int native__create(struct native **native, const struct unwind_maps *maps)
 		return -ENOMEM;
 	n->maps = *maps;
 	return 0;
+}
+
+void native__share(struct native *n, const struct native_bounds *bounds)
+{
+	n->files_budget.max = bounds->files;
+	n->rules_budget.max = bounds->rules;
+	n->names_budget.max = bounds->names;
+	n->blocks.budget.max = bounds->mappings;
 }
 
 void native__names_as_in_file(struct native *n)
@@ -73,6 +87,7 @@ void native__destroy(struct native *n)
 	free(n->processes);
 	free(n->free_slots);
 	map64__free(&n->by_vm);
+	map64__free(&n->by_inode);
 	free(n);
 }
 
@@ -100,7 +115,7 @@ static int forget_keys(struct native *n)
 }
 
 /* NULL: there is no room.  Others move. */
-static struct native_process *make_process(struct native *n, uint32_t vm)
+static struct native_process *make_process(struct native *n, uint32_t vm, uint32_t user)
 {
 	struct native_process *p = process_of(n, vm);
 	uint32_t slot;
@@ -126,13 +141,16 @@ static struct native_process *make_process(struct native *n, uint32_t vm)
 	else
 		n->process_count++;
 	n->live++;
-	n->processes[slot] = (struct native_process){ .vm = vm, .jit = JIT_NONE };
+	n->processes[slot] = (struct native_process){
+		.vm = vm, .jit = JIT_NONE, .files = { .of = &n->files_budget, .user = user }, .rules = { .of = &n->rules_budget, .user = user },
+		.names = { .of = &n->names_budget, .user = user },
+	};
 	return &n->processes[slot];
 }
 
-int native__add(struct native *n, uint32_t vm, pid_t pid, uint64_t vm_code)
+int native__add(struct native *n, uint32_t vm, pid_t pid, uint32_t user, uint64_t vm_code)
 {
-	struct native_process *p = make_process(n, vm);
+	struct native_process *p = make_process(n, vm, user);
 
 	if (!p)
 		return -ENOMEM;
@@ -155,15 +173,17 @@ static int tell(struct native *n, struct native_process *p, const struct native_
 
 void native__fork(struct native *n, uint32_t parent, uint32_t vm, pid_t pid)
 {
-	struct native_process *p = make_process(n, vm), *from = process_of(n, parent);
+	struct native_process *from = process_of(n, parent), *p = from ? make_process(n, vm, from->files.user) : NULL;
 	struct unwind_seen seen;
 
-	if (!p || !from || p->pid)
+	/* It may have moved. */
+	from = process_of(n, parent);
+	if (!p || p->pid)
 		return;
 	/* If the parent's mappings have changed since they were read, nobody knows whether that was before the fork. */
 	seen = n->maps.seen(&n->maps, parent);
 	if (memcmp(&seen, &from->seen, sizeof(seen))) {
-		native__add(n, vm, pid, from->vm_code);
+		native__add(n, vm, pid, from->files.user, from->vm_code);
 		return;
 	}
 	if (native_process__copy(p, from))
@@ -255,17 +275,49 @@ static bool bias_of(const struct native *n, const struct native_mapped *m, uint6
 	return true;
 }
 
-/* The number of the file that is mapped there; NATIVE_NO_FILE: there are too many. */
-static uint32_t file_of(struct native *n, const struct native_process *p, struct native_seen *s)
+static uint64_t key_of(uint64_t device, uint64_t inode)
 {
+	return hash__mix(device ^ hash__mix(inode));
+}
+
+/* file_count: there is none. */
+static uint32_t find_file(const struct native *n, uint64_t device, uint64_t inode)
+{
+	uint32_t i = n->file_count ? map64__get(&n->by_inode, key_of(device, inode)) : MAP64_NONE;
+
+	if (i != MAP64_NONE && n->files[i].inode == inode && n->files[i].device == device)
+		return i;
+	/* Another one has its key, or there was no memory for the key. */
+	for (i = 0; i < n->file_count && (n->files[i].inode != inode || n->files[i].device != device); i++)
+		;
+	return i;
+}
+
+/* Nobody had room for its rules, and this process has: read them again. */
+static void want_rules(struct native_file *f, const struct native_process *p, struct native_seen *s)
+{
+	if (!f->no_room || f->rules != NATIVE_READ || f->names_state == NATIVE_BEING_READ || f->fd < 0 || p->pid <= 0 ||
+	    !budget__has(&p->rules, f->no_room))
+		return;
+	f->rules = NATIVE_WANTED;
+	f->pid = p->pid;
+	f->began = p->began;
+	free(f->where.path);
+	f->where = *s;
+	s->path = NULL;		/* the file's now */
+}
+
+/* The number of the file that is mapped there; NATIVE_NO_FILE: there are too many. */
+static uint32_t file_of(struct native *n, struct native_process *p, struct native_seen *s)
+{
+	uint32_t i = find_file(n, s->device, s->inode), tries = 0;
 	struct text clean = { 0 };
 	struct native_file *f;
-	uint32_t i = 0, tries = 0;
 
-	while (i < n->file_count && (n->files[i].inode != s->inode || n->files[i].device != s->device))
-		i++;
-	if (i < n->file_count && n->files[i].rules != NATIVE_FAILED)
+	if (i < n->file_count && n->files[i].rules != NATIVE_FAILED) {
+		want_rules(&n->files[i], p, s);
 		return i;
+	}
 	if (i == NATIVE_FILES_MAX)
 		return NATIVE_NO_FILE;
 	/* One that could not be opened is tried again in the next process: the one before has ended perhaps.  In the same one
@@ -274,19 +326,25 @@ static uint32_t file_of(struct native *n, const struct native_process *p, struct
 		return i;
 	if (i < n->file_count && n->files[i].pid == p->pid)
 		tries = n->files[i].tries;
+	if (i == n->file_count && !budget__has(&p->files, 1))
+		return NATIVE_NO_FILE;
 	text__add_clean(&clean, s->path, strlen(s->path), TEXT_NAME_MAX);
 	if (clean.failed) {
 		text__free(&clean);
 		return NATIVE_NO_FILE;
 	}
 	f = &n->files[i];
-	if (i < n->file_count)
+	if (i < n->file_count) {
 		native_file__free(f);
-	else
+	} else {
+		budget__add(&p->files, 1);
 		n->file_count++;
+		if (map64__get(&n->by_inode, key_of(s->device, s->inode)) == MAP64_NONE)
+			map64__add(&n->by_inode, key_of(s->device, s->inode), i);
+	}
 	*f = (struct native_file){
-		.device = s->device, .inode = s->inode, .path = clean.data ? clean.data : strdup(""), .fd = -1, .pid = p->pid,
-		.began = p->began, .where = *s, .rules = NATIVE_WANTED, .tries = tries + 1,
+		.device = s->device, .inode = s->inode, .path = clean.data ? clean.data : strdup(""), .fd = -1, .user = p->files.user,
+		.pid = p->pid, .began = p->began, .where = *s, .rules = NATIVE_WANTED, .tries = tries + 1,
 	};
 	s->path = NULL;		/* the file's now */
 	return i;
@@ -295,7 +353,7 @@ static uint32_t file_of(struct native *n, const struct native_process *p, struct
 int native__add_fixed(struct native *n, uint32_t vm, uint64_t vm_code, struct native_seen *seen, uint32_t count,
 		      struct native_opened (*open)(void *context, uint32_t number), void *context)
 {
-	struct native_process *p = make_process(n, vm);
+	struct native_process *p = make_process(n, vm, 0);
 	struct native_mapped *list = calloc(count + 1, sizeof(*list));
 
 	if (p) {
@@ -485,9 +543,44 @@ static void tell_processes(struct native *n, uint32_t file)
 			n->processes[i].dirty = n->processes[i].list[j].file == file;
 }
 
+static bool has_mapped(const struct native_process *p, uint32_t file)
+{
+	for (uint32_t i = 0; p->vm && i < p->count; i++)
+		if (p->list[i].file == file)
+			return true;
+	return false;
+}
+
+/* Take room for the rules of a file, of a process that has it mapped.  False: none has so much. */
+static bool take_room(struct native *n, uint32_t file, uint32_t rules)
+{
+	if (rules > UNWIND_ROWS_MAX - n->row_count)
+		return false;
+	for (uint32_t i = 0; i < n->process_count; i++)
+		if (has_mapped(&n->processes[i], file) && budget__take(&n->processes[i].rules, rules))
+			return true;
+	return false;
+}
+
+/* The same for names.  They can be wanted when the processes have ended. */
+static bool take_room_for_names(struct native *n, uint32_t file, uint64_t bytes)
+{
+	struct budget_share share = { .of = &n->names_budget, .user = n->files[file].user };
+
+	if (n->names_size + bytes > ALL_NAMES_MAX)
+		return false;
+	for (uint32_t i = 0; i < n->process_count; i++)
+		if (has_mapped(&n->processes[i], file) && budget__take(&n->processes[i].names, bytes))
+			return true;
+	return budget__take(&share, bytes);
+}
+
 static void take_rules(struct native *n, struct native_file *f, struct native_work *w)
 {
 	f->rules = w->late ? NATIVE_LATE : w->err ? NATIVE_FAILED : NATIVE_READ;
+	/* It was read once more for rules: the rest is known. */
+	if (f->no_room)
+		f->rules = NATIVE_READ;
 	f->gone = w->err == -ENOENT;
 	f->no_elf = w->no_elf;
 	f->fd = w->fd;
@@ -504,7 +597,10 @@ static void take_rules(struct native *n, struct native_file *f, struct native_wo
 	f->part_count = w->part_count;
 	memcpy(f->build_id, w->build_id, sizeof(f->build_id));
 	f->base = w->base;
-	if (w->row_count && w->row_count <= UNWIND_ROWS_MAX - n->row_count) {
+	f->no_room = 0;
+	if (w->row_count && !take_room(n, w->number, w->row_count)) {
+		f->no_room = w->row_count;
+	} else if (w->row_count) {
 		memcpy(n->maps.rows + n->row_count, w->rows, w->row_count * sizeof(*w->rows));
 		f->first_row = n->row_count;
 		f->rows = w->row_count;
@@ -524,7 +620,7 @@ static void take_names(struct native *n, struct native_file *f, struct native_wo
 	/* Of some functions the names are there. */
 	if (w->late)
 		return;
-	if (n->names_size + size > ALL_NAMES_MAX)
+	if (!take_room_for_names(n, w->number, size))
 		return;
 	n->names_size += size;
 	f->names = w->names;
@@ -623,7 +719,7 @@ static void publish(struct native *n, struct native_process *p, uint64_t now)
 {
 	struct native_block block;
 
-	if (!native_blocks__take(&n->blocks, p->count, now, &block)) {
+	if (!native_blocks__take(&n->blocks, p->count, p->files.user, now, &block)) {
 		/* None are better than old ones. */
 		n->maps.set(&n->maps, p->vm, NULL, 0);
 		native_blocks__give_back(&n->blocks, &p->block, now);

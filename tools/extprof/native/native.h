@@ -20,7 +20,7 @@
 #include "native/native_work.h"
 #include "source/unwind_maps.h"
 
-#define NATIVE_FILES_MAX 512u
+#define NATIVE_FILES_MAX 1024u
 #define NATIVE_PROCESSES_MAX 4096u
 #define NATIVE_NO_FILE UINT32_MAX
 /* A function of a JIT: its address is a number of jit_maps.h, and its file is shown as NATIVE_JIT. */
@@ -31,16 +31,27 @@ struct native;
 
 /* 0 or -ENOMEM. */
 int native__create(struct native **native, const struct unwind_maps *maps);
+/*
+ * Before processes are added: all of one user may have half of what is left of files, rules, names and mappings, and one
+ * process half of that (base/budget.h).  A file belongs to who had it first, and its rules to a process that has room for
+ * them: what one process has no room for, another one can still have.
+ */
+struct native_bounds {
+	uint64_t files, rules, names, mappings;	/* names in bytes */
+};
+extern const struct native_bounds native_bounds;	/* all that there is */
+void native__share(struct native *n, const struct native_bounds *bounds);
 /* Before names are read: those of C++ and Rust are not to be made readable. */
 void native__names_as_in_file(struct native *n);
 /* NULL is fine. */
 void native__destroy(struct native *n);
 
 /*
- * The process runs that VM: its mappings are to be read.  `vm_code`: an address in the file of the VM, 0 unknown.  A
- * process whose mappings cannot be read has no native stacks.  0 or -ENOMEM: it has none either.
+ * The process runs that VM: its mappings are to be read.  `user`: for whom it takes what is shared.  `vm_code`: an address
+ * in the file of the VM, 0 unknown.  A process whose mappings cannot be read has no native stacks.  0 or -ENOMEM: it has
+ * none either.
  */
-int native__add(struct native *n, uint32_t vm, pid_t pid, uint64_t vm_code);
+int native__add(struct native *n, uint32_t vm, pid_t pid, uint32_t user, uint64_t vm_code);
 /*
  * The same of a process that does not run any more: it has these mappings, by address, and they do not change.  It
  * takes their paths in any case.  `open` opens the file of mapping `number`, once for each file.

@@ -15,7 +15,16 @@ void native_blocks__free(struct native_blocks *b)
 		free(b->free[i].list);
 	free(b->late);
 	free(b->users);
+	free(b->owners);
 	memset(b, 0, sizeof(*b));
+}
+
+/* A process has one block, or two for a moment: it is the share of its user that bounds it. */
+static void count(struct native_blocks *b, uint32_t user, int64_t mappings)
+{
+	struct budget_share share = { .of = &b->budget, .user = user };
+
+	budget__add(&share, mappings);
 }
 
 /* Free the blocks that were given back long ago. */
@@ -25,6 +34,7 @@ static void ripen(struct native_blocks *b, uint64_t now)
 		const struct native_late_block *l = &b->late[b->late_begin++];
 		struct native_block_list *f = &b->free[l->class];
 
+		count(b, b->owners[l->first], -(1ll << l->class));
 		/* Without memory for that it is lost. */
 		if (!array__reserve(&f->list, f->count, 1, &f->room, UNWIND_ALL_MAPPINGS_MAX, sizeof(*f->list)))
 			f->list[f->count++] = l->first;
@@ -36,18 +46,23 @@ static void ripen(struct native_blocks *b, uint64_t now)
 	}
 }
 
-bool native_blocks__take(struct native_blocks *b, uint32_t count, uint64_t now, struct native_block *block)
+bool native_blocks__take(struct native_blocks *b, uint32_t mappings, uint32_t user, uint64_t now, struct native_block *block)
 {
+	const struct budget_share share = { .of = &b->budget, .user = user };
 	struct native_block_list *f;
 	uint32_t class = 0;
 
 	if (!b->users)
 		b->users = calloc(UNWIND_ALL_MAPPINGS_MAX, sizeof(*b->users));
-	while (class < NATIVE_BLOCK_SIZES && 1u << class < count)
+	if (!b->owners)
+		b->owners = calloc(UNWIND_ALL_MAPPINGS_MAX, sizeof(*b->owners));
+	while (class < NATIVE_BLOCK_SIZES && 1u << class < mappings)
 		class++;
-	if (!b->users || class == NATIVE_BLOCK_SIZES)
+	if (!b->users || !b->owners || class == NATIVE_BLOCK_SIZES)
 		return false;
 	ripen(b, now);
+	if (!budget__has(&share, 1u << class))
+		return false;
 	f = &b->free[class];
 	*block = (struct native_block){ .class = class, .first = b->given, .is = true };
 	if (f->count)
@@ -57,6 +72,8 @@ bool native_blocks__take(struct native_blocks *b, uint32_t count, uint64_t now, 
 	else
 		b->given += 1u << class;
 	b->users[block->first] = 1;
+	b->owners[block->first] = user;
+	count(b, user, 1ll << class);
 	return true;
 }
 
@@ -73,6 +90,7 @@ void native_blocks__give_back(struct native_blocks *b, struct native_block *bloc
 	*block = (struct native_block){ 0 };
 	if (!old.is || --b->users[old.first])
 		return;
+	/* Without memory for that it stays taken. */
 	if (array__reserve(&b->late, b->late_count, 1, &b->late_room, UINT32_MAX, sizeof(*b->late)))
 		return;
 	b->late[b->late_count++] = (struct native_late_block){ old.class, old.first, now };

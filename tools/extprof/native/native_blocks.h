@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/budget.h"
 #include "source/unwind_maps.h"
 
 /* 2^0 to 2^(UNWIND_MAPPING_STEPS - 1). */
@@ -31,6 +32,8 @@ struct native_blocks {
 	uint32_t late_begin, late_count;
 	size_t late_room;
 	uint32_t *users;	/* by first mapping: processes that have the block */
+	struct budget budget;	/* mappings of blocks that cannot be given out */
+	uint32_t *owners;	/* by first mapping: the user who took it */
 };
 
 struct native_block {
@@ -40,8 +43,8 @@ struct native_block {
 };
 
 void native_blocks__free(struct native_blocks *b);
-/* A block for so many mappings.  False: there is no room. */
-bool native_blocks__take(struct native_blocks *b, uint32_t count, uint64_t now, struct native_block *block);
+/* A block for so many mappings, for that user.  False: there is no room. */
+bool native_blocks__take(struct native_blocks *b, uint32_t count, uint32_t user, uint64_t now, struct native_block *block);
 /* One user more, who gives it back too. */
 void native_blocks__share(struct native_blocks *b, const struct native_block *block);
 void native_blocks__give_back(struct native_blocks *b, struct native_block *block, uint64_t now);

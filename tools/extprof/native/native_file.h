@@ -18,6 +18,7 @@ struct native_file {
 	char *path;		/* clean */
 	int fd;			/* -1: it is not open; while it is, no other file has its inode */
 	uint64_t size, owner;
+	uint32_t user;		/* who had it first */
 	pid_t pid;		/* of who has it mapped ... */
 	uint64_t began;
 	struct native_seen where;	/* ... and there; until its rules are read */
@@ -31,6 +32,7 @@ struct native_file {
 	char build_id[2 * ELF_BUILD_ID_MAX + 1];	/* in hex; "": none is known */
 	uint64_t base;		/* address in the file of pc 0 */
 	uint32_t first_row, rows;	/* in the rows of all files */
+	uint32_t no_room;	/* it has so many that nobody had room for; 0: there was room */
 	/* Names. */
 	enum native_state names_state;
 	struct native_names names;

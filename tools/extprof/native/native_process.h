@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/budget.h"
 #include "native/native_blocks.h"
 #include "native/native_work.h"
 
@@ -27,6 +28,7 @@ struct native_process {
 	pid_t pid;		/* 0: it has ended */
 	uint64_t began;		/* as of proc__started() */
 	uint64_t vm_code;
+	struct budget_share files, rules, names;	/* that it has had first */
 	uint32_t jit;		/* number of its map in jit_maps.h, JIT_NONE none */
 	uint64_t executed;	/* as in native_work */
 	struct native_ranges {

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/deadline.h"
 #include "base/map64.h"
 #include "base/proc_file.h"
@@ -449,20 +450,42 @@ void sched__waits(const struct source *s, struct session_waits *waits)
 	};
 }
 
+struct key_of_process {
+	uint32_t process, key;
+};
+
+static int by_process(const void *a, const void *b)
+{
+	const struct key_of_process *one = a, *other = b;
+
+	if (one->process != other->process)
+		return one->process < other->process ? -1 : 1;
+	return one->key < other->key ? -1 : one->key > other->key;
+}
+
 void sched__each(const struct source *s, settle_callback callback, void *context)
 {
-	uint32_t *key = NULL, next;
+	struct key_of_process *list = NULL;
+	uint32_t *key = NULL, next, count = 0;
 	struct sched_thread t;
+	size_t room = 0;
 
-	for (uint32_t n = 0; n <= SCHED_THREADS_MAX; n++) {
-		if (bpf_map_get_next_key(s->threads_fd, key, &next))
-			return;
+	/* What is read of a process is read once: all its threads come one after the other. */
+	while (count <= SCHED_THREADS_MAX && !bpf_map_get_next_key(s->threads_fd, key, &next) &&
+	       !array__reserve(&list, count, 1, &room, SCHED_THREADS_MAX + 1, sizeof(*list))) {
 		key = &next;
-		if (bpf_map_lookup_elem(s->threads_fd, key, &t) || !callback(context, t.seen_as, &t))
+		if (!bpf_map_lookup_elem(s->threads_fd, key, &t))
+			list[count++] = (struct key_of_process){ t.account.process, next };
+	}
+	if (count)
+		qsort(list, count, sizeof(*list), by_process);
+	for (uint32_t i = 0; i < count; i++) {
+		if (bpf_map_lookup_elem(s->threads_fd, &list[i].key, &t) || !callback(context, t.seen_as, &t))
 			continue;
 		t.since = s->stopped_at;
-		bpf_map_update_elem(s->threads_fd, key, &t, BPF_EXIST);
+		bpf_map_update_elem(s->threads_fd, &list[i].key, &t, BPF_EXIST);
 	}
+	free(list);
 }
 
 bool sched__about(const struct source *s, uint32_t process, uint32_t tid, struct wait_about *about)
