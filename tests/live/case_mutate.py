@@ -74,7 +74,7 @@ class Mutation:
         self.ctx, self.program, self.target = ctx, compiled(ctx), None
         self.changes = self.runs = self.deaths = self.rss = 0
         self.longest, self.rss_max, self.late = 0.0, rss, late
-        self.statuses = {}
+        self.statuses, self.said = {}, {}
 
     def start_target(self, *options):
         if not self.target or self.target.p.poll() is not None:
@@ -109,6 +109,8 @@ class Mutation:
         took = time.monotonic() - began - (seconds if command[0] != "dump" else 0)
         status = reader.p.returncode
         self.statuses[status] = self.statuses.get(status, 0) + 1
+        if status:
+            self.said.setdefault(status, "%s, seed %d: %s" % (name, seed, said.strip()[-200:]))
         check(status >= 0 and status != harness.USAGE and not FAULT.search(said), "%s, seed %d: status %d, %s", name, seed, status, said[-2000:])
         if os.path.exists(out):
             with open(out, encoding="utf-8", errors="surrogateescape") as f:
@@ -124,7 +126,7 @@ class Mutation:
     def text(self):
         return "%s changes, %d runs, none crashed; %d targets did; %.1f s beyond -d, %d MB at most; statuses %s" % (
             "{:,}".format(self.changes), self.runs, self.deaths, self.longest, self.rss >> 20,
-            ", ".join("%d: %d times" % s for s in sorted(self.statuses.items())))
+            ", ".join("%d: %d times%s" % (s, n, " (%s)" % self.said[s] if s in self.said else "") for s, n in sorted(self.statuses.items())))
 
 
 @case(timeout=240, patient=True)

@@ -351,7 +351,7 @@ static bool is_there(const struct look *l, const char *name)
 	char *path;
 	bool there;
 
-	if (bsearch(&name, l->names, l->count, sizeof(*l->names), by_name))
+	if (l->count && bsearch(&name, l->names, l->count, sizeof(*l->names), by_name))
 		return true;
 	if (!l->cut || strcmp(name, l->names[l->count - 1]) < 0)
 		return false;

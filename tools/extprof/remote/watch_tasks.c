@@ -89,7 +89,7 @@ static int list(struct watch *w, struct watcher *by)
 
 		if (wanted.tid <= 0)
 			continue;
-		t = bsearch(&wanted, w->native, known, sizeof(wanted), by_tid);
+		t = known ? bsearch(&wanted, w->native, known, sizeof(wanted), by_tid) : NULL;
 		if (t)
 			t->listed = w->listed;
 		else
