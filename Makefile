@@ -17,6 +17,9 @@ $(error PREFIX is compiled into ruby: ./configure.sh --prefix=$(PREFIX); DESTDIR
 endif
 endif
 
+# The patches that the scripts work with. A config.mk from before there were two series has none.
+export SERIES_DIR := $(TOP)/patches/ruby-$(or $(RUBY_SERIES),3.4)
+
 # Settings of the user's ruby must not reach the ruby that is built and tested.
 unexport RUBYOPT RUBYLIB RUBY GEM_HOME GEM_PATH BUNDLE_GEMFILE BUNDLE_PATH
 

@@ -29,6 +29,8 @@ Packages
   --no-install-deps     only list them, with the command that installs them
 
 Source: CRuby 3.4.5, first that applies; its checksum or commit must be the right one
+  --ruby=3.3            CRuby 3.3.8 with the patches of patches/ruby-3.3; give it a build
+                        directory of its own [3.4]
   --ruby-tarball=PATH   this release tarball (ruby3.4_3.4.5.orig.tar.xz)
   --ruby-from=WHERE     submodule: the git submodule ruby/, fetched if need be;
                         debian: Debian's source package
@@ -56,6 +58,7 @@ Examples
   ./configure.sh && make install
   ./configure.sh --prefix=$HOME/ruby --jobs=4 -- --enable-shared
   ./configure.sh --ruby-tarball=../ruby3.4_3.4.5.orig.tar.xz && make check
+  ./configure.sh --ruby=3.3 --build-dir=build-3.3 && make
   CC=clang CFLAGS=-O1 ./configure.sh --build-dir=/tmp/b --without-extprof
 
 What was found is written to config.mk, which make reads.
@@ -63,7 +66,7 @@ EOF
 }
 
 PREFIX=/usr/local BUILD=$TOP/build JOBS=$(nproc)
-install_deps=auto with_extprof=yes frame_pointers=no ruby_tarball='' ruby_from=auto user_args=()
+install_deps=auto with_extprof=yes frame_pointers=no ruby=3.4 ruby_tarball='' ruby_from=auto user_args=()
 configure_args=$([ $# -eq 0 ] || printf '%q ' "$@")
 
 while [ $# -gt 0 ]; do
@@ -73,6 +76,7 @@ while [ $# -gt 0 ]; do
     --jobs=*) JOBS=${1#*=} ;;
     --install-deps) install_deps=yes ;;
     --no-install-deps) install_deps=no ;;
+    --ruby=*) ruby=${1#*=} ;;
     --ruby-tarball=*) ruby_tarball=${1#*=} ;;
     --ruby-from=submodule|--ruby-from=debian) ruby_from=${1#*=} ;;
     --without-extprof) with_extprof=no ;;
@@ -89,6 +93,7 @@ done
 case $PREFIX in /*) ;; *) die "--prefix must be an absolute path, not '$PREFIX'" ;; esac
 [ "$PREFIX" = / ] || PREFIX=${PREFIX%/}
 [[ $JOBS =~ ^[1-9][0-9]*$ ]] || die "--jobs must be a number, not '$JOBS'"
+series_for "$ruby"
 [ -z "$ruby_tarball" ] || [ "$ruby_from" = auto ] ||
   die "--ruby-tarball and --ruby-from exclude each other"
 [ -z "$ruby_tarball" ] || [ -r "$ruby_tarball" ] || die "cannot read $ruby_tarball"

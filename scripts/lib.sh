@@ -19,6 +19,13 @@ die() {
   exit 1
 }
 
+# series_for RUBY: from here on, the series is the one for that Ruby, 3.4 or 3.3.
+series_for() {
+  [ -r "$TOP/patches/ruby-$1/BASE" ] || die "there are no patches for Ruby $1" \
+    "patches/ has those for: $(cd "$TOP/patches" && echo ruby-* | sed 's/ruby-//g')"
+  export SERIES_DIR=$TOP/patches/ruby-$1
+}
+
 # base_get KEY: a value from the series' BASE file.
 base_get() {
   local v

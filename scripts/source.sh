@@ -21,8 +21,11 @@ submodule_fetch() {
     return 1
   fi
   found "submodule ruby/" "fetching $(base_get tag) from $url"
-  timeout 600 "${git[@]}" submodule update --init --depth 1 ruby >/dev/null 2>&1 &&
-    submodule_ready
+  timeout 600 "${git[@]}" submodule update --init --depth 1 ruby >/dev/null 2>&1 || return 1
+  # The submodule is checked out as the commit of one series; that of another is fetched beside it.
+  submodule_ready ||
+    timeout 600 git -c safe.directory='*' -C "$TOP/ruby" fetch -q --depth 1 origin tag "$(base_get tag)" >/dev/null 2>&1
+  submodule_ready
 }
 
 use_submodule() { source_kind=git source_path=$TOP/ruby; }
@@ -41,6 +44,13 @@ use_debian() {
   use_tarball "$t"
 }
 
+# remembered: the kind and path of what was used last time, for the same Ruby. Its name is the second line.
+remembered() {
+  local last
+  last=$(sed -n 2p "$BUILD/source" 2>/dev/null)
+  [ "${last:-3.4}" = "$ruby" ] && sed -n 1p "$BUILD/source" 2>/dev/null
+}
+
 # find_source: --ruby-tarball and --ruby-from first, then the tarball that `make dist` packs, then
 # what was used last time, then the submodule, then Debian.
 find_source() {
@@ -57,13 +67,13 @@ find_source() {
     submodule_fetch || die "the submodule ruby/ cannot be checked out" \
       "git submodule update --init --depth 1 ruby"
     use_submodule
-  elif read -r kind path 2>/dev/null < "$BUILD/source" && [ "$kind" = tarball ] && [ -r "$path" ]; then
+  elif read -r kind path < <(remembered) && [ "$kind" = tarball ] && [ -r "$path" ]; then
     use_tarball "$path"
   elif submodule_fetch; then
     use_submodule
   else
     use_debian
   fi
-  printf '%s %s\n' "$source_kind" "$source_path" > "$BUILD/source"
+  printf '%s %s\n%s\n' "$source_kind" "$source_path" "$ruby" > "$BUILD/source"
   found "CRuby $(base_get version)" "$source_path"
 }

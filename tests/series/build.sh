@@ -67,6 +67,25 @@ test_submodule() {
   unset BASERUBY
 }
 
+# A second directory of patches, for another Ruby.
+test_another_ruby() {
+  new_project
+  commit vm.c 'patched\n' 'vm: patch'
+  export_series
+  cp -r "$P/patches/ruby-3.4" "$P/patches/ruby-3.3"
+  commit vm.c 'patched otherwise\n' 'vm: patch it otherwise'
+  expect "the other series is exported" 0 '2 patches to .*/ruby-3.3' series export --ruby=3.3 "$P/dev"
+  is "and this one is as it was" "$(find "$P/patches/ruby-3.4" -name '*.patch' | wc -l)" 1
+  expect "it is verified" 0 ' 0 failed' series verify --ruby=3.3 --tarball="$P/base.tar.xz"
+  expect "--ruby=3.3 takes it" 0 "CRuby 9.9.9" configure --ruby=3.3 --ruby-tarball="$P/base.tar.xz" --build-dir="$P/b33"
+  is "and builds it" "$(cat "$P/b33/src/vm.c")" "patched otherwise"
+  is "make knows which" "$(sed -n 's/^RUBY_SERIES = //p' "$P/config.mk")" 3.3
+  expect "again, without naming the tarball" 0 'configure +unchanged' configure --ruby=3.3 --build-dir="$P/b33"
+  expect "the default is as it was" 0 "CRuby 9.9.9" configure --ruby-tarball="$P/base.tar.xz" --build-dir="$P/b34"
+  is "with its own patches" "$(cat "$P/b34/src/vm.c")" patched
+  expect "a Ruby without patches stops" 1 'no patches for Ruby 2.7' configure --ruby=2.7
+}
+
 test_configure_stops() {
   new_project
   echo x > "$P/bad.tar.xz"
