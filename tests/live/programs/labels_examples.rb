@@ -24,6 +24,10 @@ check({}, Fiber.labels)
 named = Rack::Builder.app { use(RackLabels) { |env| :"route #{env["QUERY_STRING"]}" }; run app }
 Rack::MockRequest.new(named).get("/x?a")
 check({ "request" => "route a" }, seen.last)
+# Rails sets this in its router, which comes later.
+unnamed = Rack::Builder.app { use(RackLabels) { |env| env["action_dispatch.route"] }; run app }
+Rack::MockRequest.new(unnamed).get("/x")
+check({}, seen.last)
 
 # What ActiveJob does: the callback is called with the job, and with a block that performs it.
 class Job
