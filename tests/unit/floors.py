@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """floors.py TOOLS/EXTPROF: a room includes only rooms on lower floors. docs/architecture.md
-shows the floors. Ends with "N passed, N failed"."""
+shows the floors. What shows reports sees no process. Ends with "N passed, N failed"."""
 import pathlib
 import re
 import sys
@@ -15,6 +15,10 @@ CONTRACT = "ruby/debug_external.h"
 # include headers that are whole without the library's objects, the room that is linked into both, and that of the program alone.
 ALONE = {"base/number.h", "base/path.h", "base/uprobe_multi.h", "confine/calls.h", "confine/places.h", "options/time_point.h", "options/table.h", "options/modes.h", "daemon/config.h", "daemon/dumps.h", "daemon/folder.h", "daemon/metrics.h", "daemon/notify.h", "daemon/own_cost.h", "daemon/stillness.h", "daemon/stuck.h",
          "send/answer.h", "send/body.h", "send/header.h", "send/http.h", "send/receiver.h", "send/state.h", "send/url.h", "serve/listen.h", "serve/recordings.h", "serve/request.h", "serve/server.h"}
+
+# A report borrows nothing, so who shows one sees neither processes nor VMs, not even by the headers that its headers include. Of
+# these rooms they have modes, and the figures of a heap, which are numbers.
+DETACHED, HIDDEN, SHOWN = {"output", "analysis", "daemon", "send", "serve"}, {"process", "source", "bpf", "ruby", "native", "remote", "engine"}, {"source/mode.h", "source/modes.def", "ruby/heap_size.h", CONTRACT}
 
 # A file that a target names is opened by process/target_file.h alone: no other code follows a path below the root of a
 # process, or the links to what it has mapped, nor opens a path that is in a structure. cli opens what its user names.
@@ -46,6 +50,21 @@ def opens_for_targets(path, name):
         yield "%s asks a file system that a target may have chosen: use proc__exe()" % name
 
 
+def included(path):
+    """The headers that a file includes."""
+    return re.findall(r'^\s*#\s*include\s+"([^"]+)"', path.read_text(), re.M)
+
+
+def sees(top, path, seen):
+    """Add all headers that a file includes, and those include: {header: the file that includes it}."""
+    for header in included(path):
+        if header not in seen:
+            seen[header] = str(path.relative_to(top))
+            if (top / header).exists():
+                sees(top, top / header, seen)
+    return seen
+
+
 def floor(room):
     return next((i for i, rooms in enumerate(FLOORS) if room in rooms), None)
 
@@ -60,7 +79,10 @@ def main(top):
         for path in sorted((top / room).glob("*.[ch]")):
             name = str(path.relative_to(top))
             wrong += opens_for_targets(path, name) if room != "cli" and name not in (OPENER, FORBIDS) else []
-            for used in re.findall(r'^\s*#\s*include\s+"([^"]+)"', path.read_text(), re.M):
+            if room in DETACHED:
+                wrong += ["%s sees %s: %s includes it" % (name, header, by) for header, by in sees(top, path, {}).items()
+                          if header.split("/")[0] in HIDDEN and header not in SHOWN]
+            for used in included(path):
                 if room == "cli" and used.split("/")[0] in rooms - {"cli"} and used not in ALONE | {CONTRACT}:
                     wrong.append("%s includes %s: of the library only extprof.h is public" % (path.relative_to(top), used))
                 other = used.split("/")[0] if "/" in used and used != CONTRACT else room

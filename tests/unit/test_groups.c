@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "profile/command_name.h"
 #include "profile/group_names.h"
 #include "profile/groups.h"
 
@@ -100,7 +101,7 @@ TEST(groups_call_a_process_by_its_script)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct text t = { 0 };
 
-		group_names__add_command(cases[i].line, &t);
+		command_name__add(cases[i].line, &t);
 		if (strcmp(text__string(&t), cases[i].name))
 			test__fail(__FILE__, __LINE__, "%s: %s", cases[i].line, text__string(&t));
 		text__free(&t);

@@ -15,6 +15,7 @@
 
 #include "process/open_file.h"
 #include "profile/wait_details.h"
+#include "profile/wait_text.h"
 #include "wire/states.h"
 
 /* Is that the text of the file? */
@@ -75,7 +76,7 @@ TEST(about_names_in_texts)
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		bool own = !texts[i].own;
 
-		CHECK_STRING(about__file_name(texts[i].text, &own), texts[i].name);
+		CHECK_STRING(wait_text__file(texts[i].text, &own), texts[i].name);
 		CHECK(own == texts[i].own);
 	}
 }

@@ -2,8 +2,9 @@
 /* What is told of waits besides their states, as frames below those. */
 #include "test.h"
 
-#include "profile/wait_details.h"
 #include "profile/states.h"
+#include "profile/wait_details.h"
+#include "profile/wait_text.h"
 #include "profile_fixture.h"
 #include "source/mode.h"
 
@@ -228,6 +229,6 @@ TEST(about_names_threads)
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		detail.key = texts[i].key;
 		detail.name = texts[i].name;
-		CHECK(about__names_thread(&detail, &thread) == texts[i].is);
+		CHECK(wait_text__names(&detail, &thread) == texts[i].is);
 	}
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "profile/wait_details.h"
+#include "profile/wait_text.h"
 #include "source/mode.h"
 
 /* As many as there are moments, of each detail. */
@@ -65,7 +65,7 @@ static bool is_it(const struct firefox *x, const struct firefox_thread *t, const
 	uint64_t begin = x->reports[0].timeline->begin;
 
 	if (!t->life)
-		return about__names_thread(detail, &x->reports[t->report].labels[t->label].frame);
+		return wait_text__names(detail, &x->reports[t->report].labels[t->label].frame);
 	return begin + time >= t->life->account.first && (!t->life->ended || begin + time <= t->life->account.until);
 }
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "profile/wait_details.h"
+#include "profile/wait_text.h"
 #include "source/mode.h"
 
 /* Of the viewer. */
@@ -70,7 +70,7 @@ static void add_file(struct firefox *x, const struct firefox_wait *w)
 {
 	bool socket = !strcmp(w->type, TYPE_SOCKET), own = false;
 	const struct frame *file = w->details[FIREFOX_FILE];
-	const char *name = file ? about__file_name(file->name, &own) : NULL;
+	const char *name = file ? wait_text__file(file->name, &own) : NULL;
 
 	json__add(&x->json, socket ? "call" : "operation", json_stringn(w->call, w->call_length));
 	if (!socket)

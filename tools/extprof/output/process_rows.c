@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "profile/group_names.h"
+#include "profile/command_name.h"
 
 const struct process_row *process_rows__find(const struct report *r, const struct frame *f)
 {
@@ -16,7 +16,7 @@ const struct process_row *process_rows__find(const struct report *r, const struc
 
 		if (row->pid != (int)f->pid || row->watched)
 			continue;
-		group_names__add_command(row->command, &command);
+		command_name__add(row->command, &command);
 		same = !command.failed && !strcmp(text__string(&command), f->name);
 		text__free(&command);
 		if (same)

@@ -29,10 +29,4 @@ uint32_t group_names__add_label(struct frame_table *t, const char *key, enum lab
 /* The frame of what has no room for one of its own.  key: of a label, else "". */
 uint32_t group_names__add_crowded(struct frame_table *t, enum frame_kind kind, const char *key);
 
-/*
- * Append what a user calls a process, from its whole (clean) command line: the file name of the script, or of the
- * program if there is no script.  `bundle exec X` is X.
- */
-void group_names__add_command(const char *line, struct text *out);
-
 #endif /* EXTPROF_GROUP_NAMES_H */

@@ -11,6 +11,7 @@
 #include "process/open_file.h"
 #include "profile/holders.h"
 #include "profile/resolve_parts.h"
+#include "profile/wait_text.h"
 #include "wire/states.h"
 
 /* -- files ------------------------------------------------------------------------------------- */
@@ -47,18 +48,6 @@ static void add_socket(const struct wait_file *file, struct text *out)
 	}
 }
 
-static const char *kind_name(uint32_t kind)
-{
-	static const char *const names[] = {
-		[FILE_REGULAR] = "file", [FILE_DIRECTORY] = "directory", [FILE_PIPE] = "pipe",
-		[FILE_SOCKET] = "socket", [FILE_DEVICE] = "device", [FILE_TERMINAL] = "terminal",
-		[FILE_EVENTFD] = "eventfd", [FILE_TIMERFD] = "timerfd", [FILE_SIGNALFD] = "signalfd",
-		[FILE_PIDFD] = "pidfd", [FILE_INOTIFY] = "inotify", [FILE_EPOLL] = "epoll",
-	};
-
-	return kind < sizeof(names) / sizeof(names[0]) && names[kind] ? names[kind] : "file";
-}
-
 void about__add_file(const struct wait_file *file, pid_t pid, struct text *out)
 {
 	bool has_path = file->kind == FILE_REGULAR || file->kind == FILE_DIRECTORY || file->kind == FILE_DEVICE ||
@@ -68,7 +57,7 @@ void about__add_file(const struct wait_file *file, pid_t pid, struct text *out)
 	if (file->kind == FILE_SOCKET) {
 		add_socket(file, out);
 	} else if (has_path && pid && open_file__path(pid, file, path, sizeof(path))) {
-		text__addf(out, "%s ", kind_name(file->kind));
+		text__addf(out, "%s ", wait_text__kind(file->kind));
 		/* The kernel's text for a pipe without a name. */
 		if (!strncmp(path, "pipe:[", 6))
 			text__addf(out, "%" PRIu64, file->inode);
@@ -77,26 +66,10 @@ void about__add_file(const struct wait_file *file, pid_t pid, struct text *out)
 	} else if (file->kind == FILE_PIPE) {
 		text__addf(out, "pipe %" PRIu64, file->inode);
 	} else if (has_path) {
-		text__addf(out, "%s, closed before its name was read", kind_name(file->kind));
+		text__addf(out, "%s, closed before its name was read", wait_text__kind(file->kind));
 	} else {
-		text__addf(out, "%s, file descriptor %" PRIu32, kind_name(file->kind), file->fd - 1);
+		text__addf(out, "%s, file descriptor %" PRIu32, wait_text__kind(file->kind), file->fd - 1);
 	}
-}
-
-const char *about__file_name(const char *text, bool *is_own)
-{
-	static const char peer[] = "socket to ", own[] = "socket at ";
-
-	*is_own = !strncmp(text, own, sizeof(own) - 1);
-	if (*is_own || !strncmp(text, peer, sizeof(peer) - 1))
-		return text + sizeof(own) - 1;
-	for (uint32_t kind = 0; kind < FILE_KINDS; kind++) {
-		size_t size = strlen(kind_name(kind));
-
-		if (!strncmp(text, kind_name(kind), size) && text[size] == ' ')
-			return text + size + 1;
-	}
-	return text;
 }
 
 static void add_file_of(struct vm *vm, const struct wait_file *file, struct text *out)
@@ -319,24 +292,6 @@ static int holder_frames(struct resolver *c, const char *before, const struct wa
 	free(place.path);
 	text__free(&text);
 	return frames[0] ? 0 : -ENOMEM;
-}
-
-bool about__names_thread(const struct frame *detail, const struct frame *thread)
-{
-	const char *before = !strcmp(detail->key, "waker") ? "woken by " : !strcmp(detail->key, "joined") ? "joins " : "";
-	struct text text = { 0 };
-	bool names = false;
-
-	/* "[thread burner (77)]" */
-	frame__add_text(thread, &text);
-	if (!strncmp(detail->name, before, strlen(before)) && !text.failed && text.length > 2) {
-		const char *name = detail->name + strlen(before);
-		size_t length = text.length - 2;
-
-		names = !strncmp(name, text.data + 1, length) && (!name[length] || !strncmp(name + length, " in ", 4));
-	}
-	text__free(&text);
-	return names;
 }
 
 /* -- who had the GVL ------------------------------------------------------------------------------- */

@@ -19,13 +19,6 @@ struct wait_share {
 /* Append "socket to 127.0.0.1:5432", clean.  `pid`: of the process, as seen from here; 0: it is gone. */
 void about__add_file(const struct wait_file *file, pid_t pid, struct text *out);
 
-/* What that text says besides the kind: "127.0.0.1:5432", *is_own: the address of the socket itself; all of it, if it has no
- * such part. */
-const char *about__file_name(const char *text, bool *is_own);
-
-/* Is that thread the one in the text of a holder, a waker or who is joined? */
-bool about__names_thread(const struct frame *detail, const struct frame *thread);
-
 /* Read the names of its methods and of the thread, if they are new. */
 void about__read_names(struct vm *vm, const struct wait_party *p);
 

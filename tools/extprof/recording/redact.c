@@ -13,7 +13,7 @@
 #include "frames/frame.h"
 #include "frames/owner.h"
 #include "native/native.h"
-#include "profile/group_names.h"
+#include "profile/command_name.h"
 #include "recording/block.h"
 #include "recording/schema.h"
 #include "recording/writer.h"
@@ -309,7 +309,7 @@ static int add_text(struct redaction *r, sqlite3_stmt *row, int column, enum col
 
 	switch (how) {
 	case COMMAND:
-		r->what & REDACT_ARGV ? group_names__add_command(text, out) : text__adds(out, text);
+		r->what & REDACT_ARGV ? command_name__add(text, out) : text__adds(out, text);
 		return 0;
 	case CGROUP:
 		if (r->what & REDACT_PATHS)
@@ -492,7 +492,7 @@ static int meta_text(struct redaction *r, const char *key, const char *value, st
 	};
 
 	if (ends_with(key, ".command")) {
-		r->what & REDACT_ARGV ? group_names__add_command(value, out) : text__adds(out, value);
+		r->what & REDACT_ARGV ? command_name__add(value, out) : text__adds(out, value);
 		return 1;
 	}
 	if (ends_with(key, ".executable") && r->what & REDACT_PATHS)
