@@ -322,7 +322,7 @@ struct extprof_recording_options {
 	const char *const *events; /* EXTPROF_EVENTS; "CATEGORY:NAME", a tracepoint; "FILE:SYMBOL", a function;
 				 * "FILE:PROVIDER:NAME", a probe */
 	size_t event_count;
-	uint64_t event_period;	/* one sample for so many; 0: for each one, or as the event says */
+	uint64_t event_period;	/* one sample for so many, of system calls by chance; 0: for each one, or as the event says */
 
 	const struct extprof_executor *executor;	/* NULL: threads of the library, 8 at most */
 

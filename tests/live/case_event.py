@@ -240,7 +240,7 @@ def errors(ctx):
             (("-e", "pagefaults"), USAGE, ['"pagefaults" is no event', "page-faults", "CATEGORY:NAME"]),
             (("-e", ":x"), USAGE, ["a part of the event is empty"]),
             (("-m", "event"), USAGE, ["mode event: which event?"]),
-            (("-c", "5"), USAGE, ["--period is for mode event"]),
+            (("-c", "5"), USAGE, ["--period is for the modes event and syscall"]),
             (("-e", "page-faults", "-c", "0"), USAGE, ["0 is no number from 1"]),
             (("-e", "page-faults", "-m", "cpu"), USAGE, ["--event is for mode event"]),
             (("-e", "page-faults") * 9, USAGE, ["at most 8"]),

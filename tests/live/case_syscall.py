@@ -111,6 +111,34 @@ def write_and_strace(ctx):
     return "%d calls below c, b, a; of the process %d, by strace %d" % (mine, profile.sums.taken, theirs)
 
 
+@case(timeout=120)
+def one_in_ten(ctx):
+    """-c 10: a call in ten is a sample, and counts as ten. The program makes one kind of call after the other in turns, so a
+    choice by their order would show one of them alone."""
+    n = 50000
+    ruby = ctx.ruby("--disable=gems", "-e", """
+require "fiddle"
+calls = 2.times.map { Fiddle::Function.new(Fiddle.dlopen(nil)["syscall"], [Fiddle::TYPE_LONG], Fiddle::TYPE_LONG) }
+puts "ready"; $stdout.flush
+n = $stdin.gets.to_i
+n.times { calls[0].call(%d); calls[1].call(%d) }
+puts "done"; $stdout.flush; $stdin.gets
+""" % ((39, 110) if os.uname().machine == "x86_64" else (172, 173)))
+    ruby.expect("ready")
+    reader = start(ctx, ruby, "--syscall", "getpid,getppid", "-c", "10")
+    ruby.tell(str(n))
+    ruby.expect("done", timeout=100)
+    profile = end(ctx, reader)
+    check("(1 of 10)" in profile.out, "%s", profile.out)
+    check(profile.sums.taken * 10 == total(profile.stacks) + 10 * profile.sums.lost, "%s of %s", total(profile.stacks), profile.sums.text)
+    for name in ("getpid", "getppid"):
+        seen = total(calls_of(profile, name)) + 10 * profile.sums.lost
+        check(abs(seen - n) < 5 * 10 * (n / 10) ** 0.5 + 10 * profile.sums.lost, "%s: %d of %d calls", name, seen, n)
+    run = ctx.extprof("record", "-p", ruby.pid, "--syscall", "getpid", "-c", "10", "--latency", "-d", "1")
+    check(run.status == USAGE and "--latency" in run.err, "%d %s", run.status, run.err)
+    return "%d and %d of %d" % (*(total(calls_of(profile, name)) for name in ("getpid", "getppid")), n)
+
+
 @case(timeout=60)
 def latency(ctx):
     p = ctx.program("durations.rb")

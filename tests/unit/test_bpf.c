@@ -817,6 +817,22 @@ TEST(bpf_calls_that_are_chosen)
 	CHECK(balanced());
 }
 
+TEST(bpf_calls_by_chance)
+{
+	set_up(10);
+	choose_call(257);
+	*(volatile uint32_t *)(uintptr_t)&syscall_every = 10;
+	for (kernel.random = 0; kernel.random < 100; kernel.random++)
+		call(syscall_enter, 257);
+	/* One in ten, of which each stands for ten. */
+	CHECK_INT(source_counters.taken, 10);
+	CHECK_INT(cpu_scratch.event.count, 10);
+	CHECK_INT(cpu_scratch.event.value, 10);
+	kernel.random = 0;
+	*(volatile uint32_t *)(uintptr_t)&syscall_every = 1;
+	CHECK(balanced());
+}
+
 TEST(bpf_calls_of_32_bit_code)
 {
 	set_up(10);

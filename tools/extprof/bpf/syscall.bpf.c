@@ -18,6 +18,12 @@ const volatile uint32_t syscall_all = 0;
 /* The chosen calls that do not return to their caller. */
 const volatile uint64_t syscall_no_return[SYSCALL_NUMBERS / 64] = { 0 };
 
+/*
+ * Without durations: one of so many calls is a sample, which stands for all of them.  Which one is left to chance: calls
+ * come in patterns, and of a read and a write in turns every tenth call would always be a write.
+ */
+const volatile uint32_t syscall_every = 1;
+
 /* Calls that have not returned, by the thread's number in the outermost pid namespace. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -62,6 +68,11 @@ static __always_inline int chosen_call(struct hit *h, uint64_t number)
 	return syscall_all != 0;
 }
 
+static __always_inline int is_drawn(void)
+{
+	return syscall_every <= 1 || bpf_get_prandom_u32() % syscall_every == 0;
+}
+
 /* The stack of a followed thread at a call that is chosen. */
 static __always_inline void sample_call(struct hit *h, uint64_t ip, int native)
 {
@@ -71,9 +82,11 @@ static __always_inline void sample_call(struct hit *h, uint64_t ip, int native)
 
 static __always_inline int enters(uint64_t *args, int native)
 {
-	struct hit h = { .source = SOURCE_SYSCALL, .preemptible = 1, .value = 1, .count = 1, .context = args };
+	struct hit h = {
+		.source = SOURCE_SYSCALL, .preemptible = 1, .value = syscall_every, .count = syscall_every, .context = args,
+	};
 
-	if (!sampling_paused && is_chosen(args[1]) && chosen_call(&h, args[1]))
+	if (!sampling_paused && is_chosen(args[1]) && is_drawn() && chosen_call(&h, args[1]))
 		sample_call(&h, regs__user_ip((struct pt_regs___kernel *)args[0]), native);
 	return 0;
 }

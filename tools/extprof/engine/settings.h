@@ -71,7 +71,7 @@ struct settings {
 	bool syscall_latency;
 	const struct event_spec *events;	/* of mode event, of the caller */
 	uint32_t event_count;
-	uint64_t event_period;		/* 0: as each event says */
+	uint64_t event_period;		/* 0: as each event says, each system call */
 	bool figures;		/* sums of what processes do, see engine/figures.h; not with modes that show waits */
 	bool syscall_figures;	/* of system calls too; not with the mode that shows these */
 	uint64_t duration;	/* ns that are recorded, 0: until the processes have ended, or engine__end() */

@@ -185,7 +185,7 @@ static int check_modes(const struct settings *s, const struct extprof_recording_
 		{ "syscall", "mode syscall", o->syscalls && !syscall },
 		{ "latency", "mode syscall", o->syscall_latency && !syscall },
 		{ "event", "mode event", o->event_count && !event },
-		{ "period", "mode event", o->event_period && !event },
+		{ "period", "the modes event and syscall", o->event_period && !event && !syscall },
 		{ "state", "the modes wall, offcpu and gvl", o->states && !waits },
 		{ "waits", "the modes wall, offcpu and gvl", o->waits && !waits },
 		{ "fd", "the modes wall, offcpu and gvl", o->files && !waits },
@@ -199,6 +199,8 @@ static int check_modes(const struct settings *s, const struct extprof_recording_
 		if (checks[i].wrong)
 			return error__set(error, DIAG_USAGE, EINVAL, "--%s is for %s, not for what is measured",
 					  checks[i].option, checks[i].modes);
+	if (o->event_period && !event && o->syscall_latency)
+		return error__set(error, DIAG_USAGE, EINVAL, "--period and --latency: of each call the duration is measured");
 	return 0;
 }
 

@@ -155,8 +155,8 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "what mode event shows, -e several times for several: page-faults, context-switches, cycles, ...; "
 		"CATEGORY:NAME, a tracepoint of the kernel; FILE:SYMBOL, a function; FILE:PROVIDER:NAME, a probe (USDT)" },
 	[OPTION_PERIOD] = { "period", "c", "N", .type = OPTION_NUMBER, .least = 1, .most = 1000000000, .group = OPTION_HOW,
-		.commands = DAEMON | R | T, FIELD(event_period), .brief = "a sample for every Nth event",
-		.help = "a sample for every Nth event (default: each; 1000000 cycles)" },
+		.commands = DAEMON | R | T, FIELD(event_period), .brief = "a sample for every Nth event or system call",
+		.help = "a sample for every Nth event (default: each; 1000000 cycles); of mode syscall for one call in N, by chance" },
 	[OPTION_WAITS] = { "waits", "", "WHICH", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = DAEMON | R | T,
 		FIELD(waits), WORDS(EXTPROF_WAITS), .brief = "which waits are samples: each or rate",
 		.help = "which waits of the modes wall, offcpu and gvl are samples: each, or as many as the rate says (rate), "

@@ -37,7 +37,7 @@ struct source_options {
 	bool syscall_latency;	/* of mode syscall: with durations */
 	const struct event_spec *events; /* of mode event; they stay until the source is destroyed */
 	uint32_t event_count;
-	uint64_t event_period;	/* of mode event: a sample stands for so many; 0: as each event says */
+	uint64_t event_period;	/* of modes event and syscall: a sample stands for so many; 0: as each event says, each call */
 	uint32_t about;		/* sched: what is told of waits besides their state, a mask of ABOUT_ */
 	bool figures, call_figures;	/* sched, and syscall: no samples but sums, see source/figures.h */
 	uint32_t states;	/* sched: of which waits are samples, a mask of 1u << enum thread_state; 0: all */

@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 struct source {
 	struct syscall_set set;
 	bool latency, native;
+	uint32_t every;		/* one of so many calls is a sample */
 	bool figures;
 	const uint64_t *sums_lost;
 	int sums;
@@ -59,6 +61,7 @@ static int syscall__create(struct source **source, const struct source_options *
 	s->latency = o->syscall_latency || o->call_figures;
 	s->figures = o->call_figures;
 	s->native = o->native;
+	s->every = !o->event_period || s->latency ? 1 : o->event_period < UINT32_MAX ? (uint32_t)o->event_period : UINT32_MAX;
 	if (o->syscalls)
 		s->set = *o->syscalls;
 	if (syscall_set__is_empty(&s->set))
@@ -77,6 +80,7 @@ static int syscall__configure(struct source *s, struct extprof_bpf *skel, struct
 		syscall_set__add(&s->set, i);
 	memcpy((void *)skel->rodata->syscall_bits, s->set.bits, sizeof(s->set.bits));
 	skel->rodata->syscall_all = s->set.all;
+	skel->rodata->syscall_every = s->every;
 	s->programs[0] = s->latency ? (s->native ? skel->progs.syscall_end_native : skel->progs.syscall_end) :
 				      (s->native ? skel->progs.syscall_enter_native : skel->progs.syscall_enter);
 	s->programs[1] = !s->latency ? NULL : s->native ? skel->progs.syscall_begin_native : skel->progs.syscall_begin;
@@ -216,6 +220,8 @@ static void syscall__facts(const struct source *s, struct source_facts *facts)
 	if (more)
 		text__addf(&t, ", %u more", more);
 	text__adds(&t, s->latency ? ", with durations" : "");
+	if (s->every > 1)
+		text__addf(&t, " (1 of %" PRIu32 ")", s->every);
 	snprintf(facts->text, sizeof(facts->text), "%s", text__string(&t));
 	text__free(&t);
 }
