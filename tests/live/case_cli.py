@@ -427,7 +427,7 @@ def dumb_terminal(ctx):
 
 @case(timeout=60, patient=True)
 def master_without_its_workers(ctx):
-    """-p of a process whose children work: record, stat and top say so, and do not with -s."""
+    """-p of a process whose children work: record, stat, top and dump say so, and do not with -s."""
     ruby = ctx.ruby("-e", BUSY + "2.times { fork { busy_method while true } }\nputs 'forked'\nsleep")
     ruby.expect("ready")
     ruby.expect("forked")
@@ -435,7 +435,12 @@ def master_without_its_workers(ctx):
         p = ctx.extprof(*args, "-p", ruby.pid)
         check(re.search(r"children used \d\.\d\d s of CPU time: ", p.err), "%s: %s", args, p.err)
         check("children used" not in ctx.extprof(*args, "-s", "-p", ruby.pid).err, "%s", args)
-    return p.err.strip()
+    said = p.err.strip()
+    p = ctx.extprof("dump", "-p", ruby.pid).ok()
+    check(p.err == "extprof: 2 more rubies run below that process: -s shows them too\n", "dump: %s", p.err)
+    for args in (("-s", "-p", ruby.pid), ("--json", "-p", ruby.pid)):
+        check(not ctx.extprof("dump", *args).ok().err, "dump %s", args)
+    return said
 
 
 @case(timeout=60)

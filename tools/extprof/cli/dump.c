@@ -21,6 +21,7 @@ struct dumps {
 	uint32_t count;
 	bool no_memory;
 	uint64_t shown;
+	uint32_t below;			/* rubies below those that are named, which were not asked for */
 	enum exit_status status;	/* of the first failure */
 };
 
@@ -92,6 +93,26 @@ static void on_ruby(void *context, const struct extprof_ruby *ruby)
 	/* A ruby of another build is nothing that could be shown. */
 	if (ruby->code != EXTPROF_NO_INTERFACE)
 		note(d, STATUS_NOT_READY);
+}
+
+static void on_child(void *context, const struct extprof_ruby *ruby)
+{
+	struct dumps *d = context;
+
+	d->below += !is_named(d, ruby->pid) && ruby->code == EXTPROF_OK;
+}
+
+/* The master of a cluster only waits. */
+static void hint_at_children(struct dumps *d)
+{
+	struct extprof_recording_options o = d->options.common.recording;
+
+	if (!d->shown || o.all || o.subprocesses || !o.pid_count)
+		return;
+	o.subprocesses = true;
+	if (!extprof_find(&o, on_child, d, NULL) && d->below)
+		fprintf(stderr, "extprof: %" PRIu32 " more %s below %s: -s shows %s too\n", d->below, d->below == 1 ? "ruby runs" : "rubies run",
+			o.pid_count == 1 ? "that process" : "these processes", d->below == 1 ? "it" : "them");
 }
 
 static int by_number(const void *a, const void *b)
@@ -224,6 +245,7 @@ static int dump(int argc, char **argv, bool implied)
 		if (!dump_all(&d, n))
 			break;
 	}
+	hint_at_children(&d);
 	for (uint32_t i = 0; i < d.count; i++)
 		extprof_dump_close(d.list[i]);
 	free(d.list);
