@@ -130,9 +130,9 @@ def shares(ctx):
     for reader in READERS:
         ruby = ctx.ruby("-rio/wait", "-e", SHARES)
         ruby.expect("ready")
-        extprof = ctx.extprof_start("record", "--reader", reader, "-p", str(ruby.pid), "-r", "499", "-o",
+        extprof = ctx.extprof_start("record", "-v", "--reader", reader, "-p", str(ruby.pid), "-r", "499", "-o",
                                     ctx.path("s.folded"))
-        time.sleep(0.5)
+        extprof.says("it is measured")
         ruby.tell("go")
         time.sleep(5)
         ruby.tell("stop")

@@ -566,10 +566,10 @@ def shared_native_threads(ctx):
 def parked(ctx, *options):
     ruby = ctx.program("scheduler.rb", 2)
     ruby.expect("ready")
-    reader = ctx.extprof_start("-p", ruby.pid, "-m", "wall", "--idle", "-t", *options, "-o", ctx.path("out.folded"))
+    verbose = ("-v",) if options else ()
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", "wall", "--idle", "-t", *verbose, *options, "-o", ctx.path("out.folded"))
     if options:
-        harness.until(lambda: harness.waits(reader.pid), "extprof does not wait")
-        time.sleep(0.3)
+        reader.says("it is measured")
     else:
         ctx.attached(reader)
     ruby.tell("go")
