@@ -596,6 +596,29 @@ def parked(ctx, *options):
     return ", ".join(text)
 
 
+ENDS = """
+now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) }
+since = []
+fibers = 300.times.map { Fiber.new { Fiber.yield }.tap { |f| f.resume; since << now[] } }
+sleep 2
+puts "parked %d" % since.sum { now[] - _1 }
+"""
+
+
+@case(timeout=60)
+def parked_fibers_of_who_ends(ctx):
+    """A process ends with 300 parked fibers, and the recording goes on: they have their time, and no sample is lost by that."""
+    profile = ctx.extprof("-m", "offcpu", "--idle", "-o", ctx.path("out.folded"), "--", "sh", "-c", '"$0" --disable=gems -e "$1"; sleep 1',
+                          harness.RUBY, ENDS).ok()
+    truth = int(re.search(r"^parked (\d+)$", profile.out, re.M).group(1))
+    found = sum(s.count for s in profile.stacks if s.text.endswith(";[parked]")) * 1000
+    check(profile.sums.balanced and "do not agree" not in profile.out + profile.err, "%s %s", profile.sums.text, profile.err)
+    check(not profile.sums.lost, "%s", profile.sums.text)
+    # They are found at the first look at them.
+    check(0.8 * truth < found < 1.05 * truth, "parked for %.1f s of %.1f", found / 1e9, truth / 1e9)
+    return "%.1f s of %.1f" % (found / 1e9, truth / 1e9)
+
+
 @case(timeout=60)
 def parked_fibers(ctx):
     """Fibers that wait under a scheduler: each has its own stack, which is not that of the event loop, in the account
