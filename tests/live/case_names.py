@@ -21,7 +21,10 @@ def shown(label):
 def from_ruby(line):
     """[(label, path, line)] of a line that spot.rb printed, outermost first."""
     frames = [tuple(f.split("\x1f")) for f in line.split("\x1e")]
-    return [(shown(label), path, int(number or 0)) for label, path, number in frames]
+    # Backtraces of Ruby before 3.4 have the frame that a clause belongs to, those of 3.4 do not.
+    inner = [label for label, _, _ in frames[1:]] + [""]
+    kept = [f for f, i in zip(frames, inner) if i not in ("rescue in " + f[0], "ensure in " + f[0])]
+    return [(shown(label), path, int(number or 0)) for label, path, number in kept]
 
 
 def from_extprof(stack):

@@ -1,6 +1,9 @@
 # One frame of every kind that has a name of its own. See spot.rb.
 load File.join(__dir__, "spot.rb")
 
+# Before Ruby 3.4 it is no parameter of a block.
+def it = nil
+
 class Plain
   def instance_method = spot
   def self.singleton_method = spot
