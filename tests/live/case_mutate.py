@@ -110,7 +110,7 @@ class Mutation:
         status = reader.p.returncode
         self.statuses[status] = self.statuses.get(status, 0) + 1
         if status:
-            self.said.setdefault(status, "%s, seed %d: %s" % (name, seed, said.strip()[-200:]))
+            self.said.setdefault(status, "%s: %s" % (name, " ".join(said.split())[-80:]))
         check(status >= 0 and status != harness.USAGE and not FAULT.search(said), "%s, seed %d: status %d, %s", name, seed, status, said[-2000:])
         if os.path.exists(out):
             with open(out, encoding="utf-8", errors="surrogateescape") as f:
