@@ -10,7 +10,7 @@ module Bench
     FILE = File.join(TOP, "benchmarks/results/gate.json")
     SHORT = %w[slopes counts repeat].freeze
 
-    PATCHES = ENV["SERIES_DIR"] || File.join(TOP, "patches/ruby-3.4")
+    PATCHES = File.join(TOP, "patches/ruby-3.4")
     # What the series changes and neither ruby runs.
     TESTS = %r{\A(test|spec|bootstraptest|benchmark|doc|ext/-test-)/|\ANEWS|\.md\z}
 
