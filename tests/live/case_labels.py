@@ -8,6 +8,7 @@ import time
 from collections import Counter
 
 import harness
+import pprof
 from case_graph import YJIT
 from case_groups import compare, truth_of
 from case_servers import GEMS, gems
@@ -103,8 +104,12 @@ def outputs(ctx):
     with open(ctx.path("o.speedscope.json"), encoding="utf-8") as f:
         check("n=7" in json.dumps(json.load(f)), "speedscope has no label")
     ctx.extprof("-p", ruby.pid, "-d", "0.5", "-F", 999, "--group-by", "label:n,label:other", "-o", ctx.path("o.pb.gz")).ok()
-    with gzip.open(ctx.path("o.pb.gz")) as f:
-        profile = f.read()
+    with open(ctx.path("o.pb.gz"), "rb") as f:
+        data = f.read()
+    profile = gzip.decompress(data)
+    # pprof takes -tagfocus n=7 for a range of numbers, and n=^7$ for a pattern of texts: a label has both.
+    labels = {label for _, of_stack in pprof.content(data)[0] for label in of_stack if label[0] == "n"}
+    check(labels == {("n", "7", 0), ("n", "", 7)}, "pprof: %s", labels)
     # Entries of the table of strings; the command is in it, too.
     check(b"2\x01n" in profile and b"2\x017" in profile, "pprof: the label n is not 7")
     check(b"2\x05other" not in profile, "pprof: a label that is not set")
