@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "parser/parser.h"
 #include "test.h"
 
 #include <stdarg.h>
@@ -58,6 +59,8 @@ int main(int argc, char **argv)
 	const char *only = argc > 1 ? argv[1] : NULL;
 	int passed = 0, failed = 0;
 
+	/* This program is built with sanitizers, and the largest file that is parsed. */
+	parser__allow(20);
 	if (!only)
 		test__register(&closing);
 	for (struct test *t = tests; t; t = t->next) {

@@ -9,9 +9,10 @@
 #include "parser/mini_debug.h"
 #include "parser/sandbox.h"
 
+#define SECOND 1000000000ull
+
 /* An honest file takes some milliseconds. */
-#define ANSWER_TIMEOUT 2000000000ull
-#define CPU_SECONDS 2
+static unsigned int answer_seconds = 2;
 
 enum parser_work { SEARCH, FIND, ROWS, SYMBOLS, MAP, CONTEXT };
 
@@ -49,7 +50,7 @@ static int work(const void *data, size_t size, int *fd, void *to)
 
 	if (size != sizeof(*r) || *fd < 0 || r->count > ELF_WISHES_MAX)
 		return -EINVAL;
-	err = sandbox__limit_cpu(CPU_SECONDS);
+	err = sandbox__limit_cpu(answer_seconds);
 	if (err)
 		return err;
 	answer->budget = r->budget;
@@ -85,12 +86,17 @@ static const struct helper_role role = {
 static int ask(const struct parser_file *file, const struct request *r, struct answer *answer)
 {
 	const struct helper_request request = {
-		.data = r, .size = sizeof(*r), .fd = file->fd, .owner = file->owner, .timeout = ANSWER_TIMEOUT,
+		.data = r, .size = sizeof(*r), .fd = file->fd, .owner = file->owner, .timeout = answer_seconds * SECOND,
 		.deadline = file->deadline,
 	};
 	int err = sandbox__prepare();
 
 	return err ? err : helper__ask(&role, &request, answer, NULL);
+}
+
+void parser__allow(unsigned int seconds)
+{
+	answer_seconds = seconds;
 }
 
 int parser__search(const struct parser_file *file, uint64_t offset, struct elf_budget *budget, struct elf_finding *f)

@@ -23,6 +23,12 @@ struct parser_file {
 };
 
 /*
+ * So long may one answer take, of time and of CPU time: 2 s.  For programs that are built with sanitizers, before the first
+ * answer: those parse many times more slowly.
+ */
+void parser__allow(unsigned int seconds);
+
+/*
  * Same contract as elf__search_file() and elf_places__find().  They also have the errors of helper__ask(): -ETIMEDOUT
  * it took too long, -EINTR the deadline is over, -EIO the helper has crashed, -EBUSY too many helpers hang.  Any thread
  * may call them.
