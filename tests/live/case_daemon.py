@@ -504,8 +504,8 @@ def refusals(ctx):
     check(run.status == harness.OUTPUT and "others can write into it" in run.err, "status %d: %s", run.status, run.err)
     run = ctx.extprof("daemon", "--config", ctx.path("none.conf"), ctx.path("none.conf"))
     check(run.status == harness.OUTPUT and "Not a directory" in run.err, "status %d: %s", run.status, run.err)
-    run = ctx.extprof("daemon", "--config", ctx.path("none.conf"), "-m", "heap", ctx.path("history"))
+    run = ctx.extprof("daemon", "--config", ctx.path("none.conf"), "-m", "nothing", ctx.path("history"))
     check(run.status == harness.USAGE, "status %d: %s", run.status, run.err)
     mode = os.stat(ctx.path("history")).st_mode & 0o7777
     check(mode == 0o700, "the folder has mode %o", mode)
-    return "a second one, a folder of all, a file, a mode that has no windows"
+    return "a second one, a folder of all, a file, a mode that there is not"
