@@ -89,7 +89,7 @@ def queries(ctx):
         check(waited < us - cpu + 5000 and waited > (0.95 * 1000 * SLEEP * count if "sleeps" in kind else 0.5 * us), "%s waited %d us of %d",
               kind, waited, us)
     for kind, way in (("rows", ["PG::Connection#exec", "[pg_ext.so]"]), ("values", ["PG::Result#values", "[pg_ext.so]"])):
-        wrong = [s for s in below[kind] if s[1] != "[runnable]" and not in_order(way, s[0]) and not s[0][-1].startswith(("PG::", "[GC"))]
+        wrong = [s for s in below[kind] if s[1] != "[runnable]" and not in_order(way, s[0]) and not (s[0] or [""])[-1].startswith(("PG::", "[GC"))]
         check(sum(n for _, _, n in wrong) < 0.05 * took[kind][0], "%s: %s", kind, wrong[:2])
     of_libpq = {l for code, _, _ in below["rows"] + below["values"] for l in code if l.lower().startswith("pq")}
     check({"PQgetvalue", "PQgetisnull", "pqParseInput3", "PQconsumeInput", "pqReadData", "PQisBusy"} & of_libpq, "only %s", of_libpq)
