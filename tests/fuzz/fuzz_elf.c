@@ -1,31 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A program or a library of a target: headers, sections, symbols, notes, probes, functions; and as an image in memory. */
-#include <errno.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "image.h"
 #include "parser/elf_places.h"
 #include "process/elf_search.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-struct image {
-	struct memory memory;
-	const uint8_t *data;
-	size_t size;
-};
-
-static int image__read(const struct memory *memory, uint64_t address, void *to, size_t length)
-{
-	const struct image *i = memory->context;
-
-	if (address > i->size || length > i->size - address)
-		return -EFAULT;
-	memcpy(to, i->data + address, length);
-	return 0;
-}
 
 static void find(int fd, size_t size)
 {
@@ -46,10 +30,10 @@ static void find(int fd, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct image image = { .data = data, .size = size };
 	struct elf_budget budget = { .bytes = 16 << 20, .reads = 100000 };
 	int fd = memfd_create("elf", MFD_CLOEXEC);
 	struct elf_finding f;
+	struct image image;
 
 	if (fd >= 0 && write(fd, data, size) == (ssize_t)size) {
 		elf__search_file(fd, size, 0, &budget, &f);
@@ -57,8 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (fd >= 0)
 		close(fd);
-	image.memory.read = image__read;
-	image.memory.context = &image;
+	image__init(&image, 0, data, size);
 	budget = (struct elf_budget){ .bytes = 16 << 20, .reads = 100000 };
 	elf__search_memory(&image.memory, 0, &budget, &f);
 	return 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The notes of a program: probes (USDT), the build id, where the section is; in a file, and in an image in memory. */
 #include <elf.h>
-#include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "image.h"
 #include "need.h"
 #include "parser/elf_places.h"
 #include "process/elf_notes.h"
@@ -24,23 +24,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct image {
-	struct memory memory;
-	const uint8_t *data;
-	size_t size;
-};
-
 static const char names[] = "\0.note.stapsdt\0.stapsdt.base\0.shstrtab";
-
-static int image__read(const struct memory *memory, uint64_t address, void *to, size_t length)
-{
-	const struct image *i = memory->context;
-
-	if (address < BASE || address - BASE > i->size || length > i->size - (address - BASE))
-		return -EFAULT;
-	memcpy(to, i->data + (address - BASE), length);
-	return 0;
-}
 
 static void make_head(uint8_t *file, size_t size)
 {
@@ -112,20 +96,19 @@ static void look_at_memory(const struct image *image, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct image image = { .memory.read = image__read, .size = NOTES_AT + size };
 	struct elf_budget budget = { .bytes = 16 << 20, .reads = 100000 };
-	uint8_t *file = calloc(1, image.size);
+	uint8_t *file = calloc(1, NOTES_AT + size);
 	char *text = malloc(size + 1);
 	struct usdt_arguments arguments;
 	struct elf_finding f;
+	struct image image;
 	int fd = memfd_create("notes", MFD_CLOEXEC);
 
 	need(file && text && fd >= 0);
 	make_head(file, size);
 	if (size)
 		memcpy(file + NOTES_AT, data, size);
-	image.data = file;
-	image.memory.context = &image;
+	image__init(&image, BASE, file, NOTES_AT + size);
 	need(write(fd, file, image.size) == (ssize_t)image.size);
 	look_at_places(fd, image.size);
 	elf__search_file(fd, image.size, 0, &budget, &f);
