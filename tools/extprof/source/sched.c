@@ -463,6 +463,16 @@ static int by_process(const void *a, const void *b)
 	return one->key < other->key ? -1 : one->key > other->key;
 }
 
+static void settle(const struct source *s, uint32_t key, settle_callback callback, void *context)
+{
+	struct sched_thread t;
+
+	if (bpf_map_lookup_elem(s->threads_fd, &key, &t) || !callback(context, t.seen_as, &t))
+		return;
+	t.since = s->stopped_at;
+	bpf_map_update_elem(s->threads_fd, &key, &t, BPF_EXIST);
+}
+
 void sched__each(const struct source *s, settle_callback callback, void *context)
 {
 	struct key_of_process *list = NULL;
@@ -471,20 +481,18 @@ void sched__each(const struct source *s, settle_callback callback, void *context
 	size_t room = 0;
 
 	/* What is read of a process is read once: all its threads come one after the other. */
-	while (count <= SCHED_THREADS_MAX && !bpf_map_get_next_key(s->threads_fd, key, &next) &&
-	       !array__reserve(&list, count, 1, &room, SCHED_THREADS_MAX + 1, sizeof(*list))) {
+	for (uint32_t n = 0; n <= SCHED_THREADS_MAX && !bpf_map_get_next_key(s->threads_fd, key, &next); n++) {
 		key = &next;
-		if (!bpf_map_lookup_elem(s->threads_fd, key, &t))
+		/* Without memory for that it is settled out of order. */
+		if (array__reserve(&list, count, 1, &room, SCHED_THREADS_MAX + 1, sizeof(*list)))
+			settle(s, next, callback, context);
+		else if (!bpf_map_lookup_elem(s->threads_fd, key, &t))
 			list[count++] = (struct key_of_process){ t.account.process, next };
 	}
 	if (count)
 		qsort(list, count, sizeof(*list), by_process);
-	for (uint32_t i = 0; i < count; i++) {
-		if (bpf_map_lookup_elem(s->threads_fd, &list[i].key, &t) || !callback(context, t.seen_as, &t))
-			continue;
-		t.since = s->stopped_at;
-		bpf_map_update_elem(s->threads_fd, &list[i].key, &t, BPF_EXIST);
-	}
+	for (uint32_t i = 0; i < count; i++)
+		settle(s, list[i].key, callback, context);
 	free(list);
 }
 
