@@ -34,6 +34,7 @@ end
 """
 O_WRONLY, O_RDWR, O_CREAT = os.O_WRONLY, os.O_RDWR, os.O_CREAT
 DENIED = errno.EACCES
+NOBODY = 65534
 
 
 def landlock():
@@ -57,24 +58,27 @@ class Tries:
         self.other = ctx.start(["sleep", "600"])
         self.count = 0
 
-    def expect(self, what, pid, reads_all, starts, new="new"):
-        """`reads_all`: files anywhere. `starts`: helpers. What is refused to all is refused."""
-        inside, outside = os.path.join(self.inside, new), os.path.join(self.outside, "made")
+    def expect(self, what, pid, files, inside=None):
+        """`files`: it reads files anywhere, by helpers that it starts. `inside`: the folder that it may write to; "": none."""
+        outside = os.path.join(self.outside, "made")
+        inside = os.path.join(self.inside if inside is None else inside, "new") if inside != "" else outside
         secret = os.path.join(self.outside, "secret")
         tries = [
-            (open_(inside, O_RDWR | O_CREAT), 0, 0),
+            (open_(inside, O_RDWR | O_CREAT), DENIED if inside == outside else 0, 1 if inside == outside else 0),
             (open_(outside, O_WRONLY | O_CREAT), DENIED, 1),
             (open_(secret, O_WRONLY), DENIED, 1),
-            (open_(secret, os.O_RDONLY), 0 if reads_all else DENIED, 1),
+            (open_(secret, os.O_RDONLY), 0 if files else DENIED, 1),
+            (open_("/dev/full", os.O_RDONLY), 0 if files else DENIED, 1),
             ('((int(*)(const char*))unlink)("%s")' % secret, DENIED, 1),
             ('((int(*)(const char*,const char*))symlink)("/etc/passwd","%s-link")' % inside, DENIED, 1),
-            ('((int(*)(int,int,int))socket)(2,1,0)', 0 if starts else DENIED, 0),
+            ('((int(*)(int,int,int))socket)(2,1,0)', DENIED, 0),
+            ('((int(*)(int,int,int))socket)(1,2,0)', DENIED, 0),
             ('((int(*)(int,void*,int))connect)(0,(void*)0,0)', DENIED, 0),
             ('((int(*)(int,int,void*,void*))ptrace)(16,%d,(void*)0,(void*)0)' % self.other.pid, DENIED, 0),
-            ('((int(*)(int,int))kill)(%d,0)' % self.other.pid, (errno.EPERM if starts else DENIED), 6 if starts else 0),
+            ('((int(*)(int,int))kill)(%d,0)' % self.other.pid, (errno.EPERM if files else DENIED), 6 if files else 0),
             ('((int(*)(int))unshare)(0)', DENIED, 0),
         ]
-        if not starts:
+        if not files:
             tries += [('((int(*)(void))vfork)()', DENIED, 0),
                       ('((int(*)(const char*,void*,void*))execve)("/bin/true",(void*)0,(void*)0)', DENIED, 0)]
         answers = self.gdb.ask("%d %s" % (pid, ";".join(t[0] for t in tries)))
@@ -100,8 +104,8 @@ def recorded(ctx, folder):
     return recording, ruby
 
 
-def at_its_output(ctx, tries, args, says, **expected):
-    """It is looked at where it writes into a pipe that is full, and goes on then."""
+def at_its_output(ctx, tries, args, says, status=0, **expected):
+    """It is looked at where it writes into a pipe that is full, and goes on then. The end of what it says on stderr."""
     pipe = Full()
     p = ctx.start([harness.EXTPROF, *args], stdout=pipe.write, stderr=subprocess.PIPE, cwd=ctx.directory)
     until(lambda: writes(p.pid) or p.p.poll() is not None, "%s writes nothing" % (args,), 30)
@@ -109,7 +113,8 @@ def at_its_output(ctx, tries, args, says, **expected):
         tries.expect(args[0], p.pid, **expected)
     out = pipe.drain()
     err = p.communicate()[1]
-    check(says in out and p.p.returncode == 0, "%s: status %d: %s%s", args, p.p.returncode, out[-300:], err[-300:])
+    check(says in out and p.p.returncode == status, "%s: status %d: %s%s", args, p.p.returncode, out[-300:], err[-300:])
+    return err
 
 
 @case(timeout=180, patient=True)
@@ -120,12 +125,12 @@ def what_an_attacker_cannot_do(ctx):
     for args, says in ((("report", recording), "hot"), (("report", recording, "-f", "folded", "-o", "-"), "hot"), (("diff", recording, recording), ""),
                        (("sql", recording, "select count(*) from samples"), ""), (("verify", recording), "all right"),
                        (("top", "-b", "--at", "-1ms", recording), "hot")):
-        at_its_output(ctx, tries, args, says, reads_all=False, starts=False)
+        at_its_output(ctx, tries, args, says, files=False)
     for args, says in (("annotate", recording, "Object#hot"), "hot"), (("report", recording, "--inline", "-f", "folded", "-o", "-"), "hot"):
-        at_its_output(ctx, tries, args, says, reads_all=True, starts=True)
+        at_its_output(ctx, tries, args, says, files=True)
     p = ctx.start([harness.EXTPROF, "mcp", tries.inside], stderr=subprocess.PIPE)
     until(lambda: powers(p.pid).get("Seccomp") == {"2"}, "mcp is not confined")
-    tries.expect("mcp", p.pid, reads_all=True, starts=True)
+    tries.expect("mcp", p.pid, files=True)
     return "%d tries; Landlock %d" % (tries.count, tries.landlock)
 
 
@@ -137,7 +142,33 @@ def core_files(ctx):
     made = subprocess.run(["gcore", "-o", os.path.join(tries.inside, "core"), str(ruby.pid)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     core = os.path.join(tries.inside, "core.%d" % ruby.pid)
     check(os.path.exists(core), "%s", made.stdout)
-    at_its_output(ctx, tries, ("dump", "--core", core), "hot", reads_all=True, starts=True)
+    at_its_output(ctx, tries, ("dump", "--core", core), "hot", files=True)
+    return "%d tries" % tries.count
+
+
+@case(timeout=90, patient=True)
+def links_of_others_give_nothing(ctx):
+    """In a folder of all users somebody has put links to what is not theirs: as the recording that is named, and beside others."""
+    tries = Tries(ctx)
+    shared = ctx.path("shared")
+    os.makedirs(shared)
+    recording, _ = recorded(ctx, tries.outside)
+    os.chmod(shared, 0o777)
+    link = os.path.join(shared, "link.extprof")
+    os.symlink(recording, link)
+    os.lchown(link, NOBODY, NOBODY)
+    at_its_output(ctx, tries, ("report", link, "-f", "folded", "-o", "-"), "hot", files=False, inside="")
+    # Of a folder it is left out, and another recording is shown.
+    own, _ = recorded(ctx, shared)
+    os.unlink(link)
+    # One that is young may be about to begin.
+    os.utime(os.path.join(tries.outside, "secret"), (0, 0))
+    link = os.path.join(shared, "secret.extprof")
+    os.symlink(os.path.join(tries.outside, "secret"), link)
+    os.lchown(link, NOBODY, NOBODY)
+    err = at_its_output(ctx, tries, ("report", shared, "-f", "folded", "-o", "-"), "hot", status=74, files=False, inside=shared)
+    check("secret.extprof is left out" in err, "%s", err)
+    os.unlink(own)
     return "%d tries" % tries.count
 
 

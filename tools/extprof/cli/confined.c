@@ -16,45 +16,52 @@
 #include "confine/calls.h"
 #include "confine/places.h"
 
-#define LINKS_MAX 10000u
+#define ENTRIES_MAX 100000u
 
 /* The C library reads them for users, times, texts and its own parts; the screen of `top' is in terminfo. */
 static const char *const system_files[] = {
-	"/usr", "/lib", "/lib64", "/etc/localtime", "/etc/ld.so.cache", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/terminfo", "/dev",
-	"/proc/self", "/proc/meminfo", "/sys/devices/system/cpu",
+	"/usr", "/lib", "/lib64", "/etc/localtime", "/etc/ld.so.cache", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/terminfo",
+	"/dev/urandom", "/proc/self", "/proc/meminfo", "/sys/devices/system/cpu",
 };
 static const char *const devices[] = { "/dev/null", "/dev/tty" };
 
-/* A folder with what is in it; of a file its folder, which has SQLite's files beside it.  Who opens it says what is wrong. */
-static int add_real(struct confine_places *p, const char *path, bool is_folder)
+/* What somebody else's link leads to: the recording and SQLite's files of it, and not their folder. */
+static int add_to_read(struct confine_places *p, const char *path)
 {
-	char *real = realpath(path, NULL), *slash = real && !is_folder ? strrchr(real, '/') : NULL;
-	int err;
+	static const char *const ends[] = { "", "-wal", "-shm" };
+	char *real = realpath(path, NULL), *file;
+	int err = 0;
 
-	if (slash)
-		slash[slash == real] = '\0';
-	err = real ? confine_places__add_path(p, real, CONFINE_READ | CONFINE_WRITE) : 0;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]) && real && !err; i++) {
+		err = asprintf(&file, "%s%s", real, ends[i]) < 0 ? -ENOMEM : confine_places__add_path(p, file, CONFINE_READ);
+		if (err != -ENOMEM)
+			free(file);
+	}
 	free(real);
 	return err;
 }
 
-/* Recordings in a folder can be links to others. */
-static int add_links(struct confine_places *p, const char *path)
+/* Recordings in a folder can be links.  Nothing is written where they lead to, and those of somebody else are not followed. */
+static int add_links(struct confine_places *p, const char *path, uid_t uid)
 {
 	DIR *folder = opendir(path);
 	struct dirent *e;
 	int err = 0;
 
-	for (unsigned int n = 0; folder && !err && n < LINKS_MAX && (e = readdir(folder));) {
-		char *link = NULL;
+	for (unsigned int n = 0; folder && !err && n < ENTRIES_MAX && (e = readdir(folder)); n++) {
+		struct output_place place;
+		char *link;
 
 		if (e->d_type != DT_LNK && e->d_type != DT_UNKNOWN)
 			continue;
-		n++;
-		if (asprintf(&link, "%s/%s", path, e->d_name) < 0)
+		if (asprintf(&link, "%s/%s", path, e->d_name) < 0) {
 			err = -ENOMEM;
-		else
-			err = add_real(p, link, false);
+			break;
+		}
+		if (!output_place__find(&place, link, uid)) {
+			err = confine_places__add(p, place.directory, CONFINE_READ);
+			output_place__close(&place);
+		}
 		free(link);
 	}
 	if (folder)
@@ -62,15 +69,26 @@ static int add_links(struct confine_places *p, const char *path)
 	return err;
 }
 
-static int add_input(struct confine_places *p, const char *path)
+/* A folder with what is in it; of a file its folder, where SQLite may make a file.  Who opens it says what is wrong. */
+static int add_input(struct confine_places *p, const char *path, uid_t uid)
 {
+	struct output_place place;
 	struct stat st;
+	char *whole;
 	int err;
 
 	if (stat(path, &st))
 		return 0;
-	err = add_real(p, path, S_ISDIR(st.st_mode));
-	return !err && S_ISDIR(st.st_mode) ? add_links(p, path) : err;
+	if (asprintf(&whole, "%s%s", path, S_ISDIR(st.st_mode) ? "/" : "") < 0)
+		return -ENOMEM;
+	err = output_place__find(&place, whole, uid);
+	free(whole);
+	if (err || place.fixed)
+		err = add_to_read(p, path);
+	else
+		err = confine_places__add(p, place.directory, CONFINE_READ | CONFINE_WRITE);
+	output_place__close(&place);
+	return !err && S_ISDIR(st.st_mode) ? add_links(p, path, uid) : err;
 }
 
 static int add_output(struct confine_places *p, const char *path, uid_t uid)
@@ -90,18 +108,18 @@ static int add_output(struct confine_places *p, const char *path, uid_t uid)
 
 static int add_all(struct confine_places *p, const struct confined *c)
 {
-	struct sudo sudo = { 0 };
-	int err = 0, found = sudo__user(&sudo);
+	struct sudo sudo;
+	uid_t uid = sudo__user(&sudo) > 0 ? sudo.user.uid : 0;
+	int err = 0;
 
 	for (unsigned int i = 0; i < c->input_count && !err; i++)
-		err = add_input(p, c->inputs[i]);
+		err = add_input(p, c->inputs[i], uid);
 	for (unsigned int i = 0; i < c->output_count && !err; i++)
-		err = add_output(p, c->outputs[i], found > 0 ? sudo.user.uid : 0);
+		err = add_output(p, c->outputs[i], uid);
 	for (size_t i = 0; i < sizeof(system_files) / sizeof(system_files[0]) && !c->files && !err; i++)
 		err = confine_places__add_path(p, system_files[i], CONFINE_READ);
 	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]) && !err; i++)
 		err = confine_places__add_path(p, devices[i], CONFINE_READ | CONFINE_WRITE);
-	sudo__free(&sudo);
 	return err;
 }
 
@@ -123,7 +141,7 @@ int confined__enter(const struct confined *c)
 		return message__fail(&e);
 	}
 	/* A kernel without filters goes on without. */
-	confine__calls(CONFINE_MAY_WRITE | (c->starts ? CONFINE_MAY_START : 0));
+	confine__calls(CONFINE_MAY_WRITE | (c->files ? CONFINE_MAY_START : 0));
 	return STATUS_OK;
 }
 
@@ -132,7 +150,7 @@ int confined__by_options(const struct options *o, bool files)
 	const char *outputs[OPTIONS_OUTPUTS];
 	struct confined c = {
 		.inputs = o->files, .input_count = o->file_count, .outputs = outputs, .output_count = o->output_count,
-		.files = files, .starts = files,
+		.files = files,
 	};
 
 	for (unsigned int i = 0; i < o->output_count; i++)

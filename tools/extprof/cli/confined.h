@@ -12,17 +12,16 @@ struct confined {
 	unsigned int input_count;
 	const char *const *outputs;	/* files that are written; NULL and "-": stdout */
 	unsigned int output_count;
-	bool files;			/* files anywhere are read, too: source, programs and their debug information */
-	bool starts;			/* helpers are started */
+	bool files;			/* files anywhere are read, too, by helpers: source, programs and their debug information */
 };
 
 /*
  * For good.  Files are written and made in the folders of the outputs and of the recordings alone: SQLite needs one beside a
- * recording that has not ended.  Without `files` they are read there, and where the C library has its own.  A kernel
- * without Landlock or seccomp refuses less.  The exit status; a message was printed.
+ * recording that has not ended.  Where a link of somebody else leads to, nothing is written.  Without `files` they are read there,
+ * and where the C library has its own.  A kernel without Landlock or seccomp refuses less.  The exit status; a message was printed.
  */
 int confined__enter(const struct confined *c);
-/* The same of a command whose inputs and outputs are in the options.  `files`: with files anywhere, and helpers. */
+/* The same of a command whose inputs and outputs are in the options. */
 int confined__by_options(const struct options *o, bool files);
 
 #endif /* EXTPROF_CLI_CONFINED_H */

@@ -232,7 +232,7 @@ static int dump(int argc, char **argv, bool implied)
 		d.count = 0;
 	}
 	/* A core file can be anybody's; programs and libraries are read by the paths that are in it. */
-	if (d.options.core && confined__enter(&(struct confined){ .inputs = &d.options.core, .input_count = 1, .files = true, .starts = true })) {
+	if (d.options.core && confined__enter(&(struct confined){ .inputs = &d.options.core, .input_count = 1, .files = true })) {
 		note(&d, STATUS_INTERNAL);
 		d.count = 0;
 	}

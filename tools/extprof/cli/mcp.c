@@ -414,8 +414,9 @@ static int run(int argc, char **argv, bool implied)
 		       "requests, diff, annotate, sql.\n",
 	};
 	/* Source files are read by helpers. */
-	struct confined rights = { .input_count = 1, .files = true, .starts = true };
+	struct confined rights = { .input_count = 1, .files = true };
 	struct server server = { 0 };
+	int status;
 
 	(void)implied;
 	argp_err_exit_status = STATUS_USAGE;
@@ -423,8 +424,9 @@ static int run(int argc, char **argv, bool implied)
 		return STATUS_USAGE;
 	server.folder = server.folder ? server.folder : ".";
 	rights.inputs = &server.folder;
-	if (confined__enter(&rights))
-		return STATUS_INTERNAL;
+	status = confined__enter(&rights);
+	if (status)
+		return status;
 	if (!serve(&server))
 		return STATUS_OK;
 	fprintf(stderr, "extprof: cannot write to standard output, or out of memory\n");

@@ -122,7 +122,7 @@ int recorded__write(const char *path, int (*write)(void *context, FILE *to, stru
 		    struct extprof_error *e)
 {
 	struct output_file file = { 0 };
-	struct sudo sudo = { 0 };
+	struct sudo sudo;
 	int err;
 
 	if (!path || !strcmp(path, "-"))
@@ -139,7 +139,6 @@ int recorded__write(const char *path, int (*write)(void *context, FILE *to, stru
 			output_file__failed(&file, -err, e);
 	}
 	output_file__discard(&file);
-	sudo__free(&sudo);
 	return err;
 }
 

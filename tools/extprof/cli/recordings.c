@@ -163,7 +163,9 @@ static int verify(int argc, char **argv, bool implied)
 	rights.inputs = (const char *const *)o.files;
 	rights.input_count = (unsigned int)o.count;
 	status = confined__enter(&rights);
-	for (int i = 0; i < o.count && status != STATUS_INTERNAL; i++) {
+	if (status)
+		return status;
+	for (int i = 0; i < o.count; i++) {
 		int of_it = verify_one(o.files[i]);
 
 		status = status ? status : of_it;

@@ -54,7 +54,6 @@ static int redact(const struct redact_options *o, struct extprof_recorded *r)
 	else
 		fprintf(stderr, "extprof: %s is written.  Names of methods, classes and threads are in it, and keys of labels: look at it "
 			"before you pass it on\n", clean);
-	sudo__free(&sudo);
 	return status;
 }
 

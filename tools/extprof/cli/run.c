@@ -381,6 +381,5 @@ void run__free(struct run *r)
 	signals__close(&r->signals);
 	if (r->epoll_fd >= 0)
 		close(r->epoll_fd);
-	sudo__free(&r->sudo);
 	options__free(r->options);
 }

@@ -38,7 +38,6 @@ static int drop_root(void)
 		setenv("USER", sudo.name, 1);
 		setenv("LOGNAME", sudo.name, 1);
 	}
-	/* It is freed by exec. */
 	return 0;
 }
 

@@ -60,40 +60,17 @@ static int look_up(struct sudo *s)
 	return 1;
 }
 
-static int copy(struct sudo *to, const struct sudo *from)
-{
-	size_t size = (size_t)from->user.group_count * sizeof(*from->groups);
-
-	*to = *from;
-	to->name = from->name ? strdup(from->name) : NULL;
-	to->home = from->home ? strdup(from->home) : NULL;
-	to->groups = from->groups ? malloc(size) : NULL;
-	to->user.groups = to->groups;
-	if ((from->name && (!to->name || !to->home)) || (from->groups && !to->groups))
-		return -ENOMEM;
-	if (size)
-		memcpy(to->groups, from->groups, size);
-	return 1;
-}
-
-/* Looked up once: a command that reads recordings has no way to a list of users elsewhere, once it has confined itself. */
+/* A command that has confined itself cannot ask for a list of users any more. */
 int sudo__user(struct sudo *s)
 {
 	static struct sudo known;
-	static bool is_known;
-	int found;
+	static bool asked;
+	static int found;
 
-	memset(s, 0, sizeof(*s));
-	if (is_known)
-		return copy(s, &known);
-	found = look_up(s);
-	if (found <= 0)
-		return found;
-	found = copy(&known, s);
-	if (found > 0)
-		is_known = true;
-	else
-		sudo__free(&known);
+	if (!asked)
+		found = look_up(&known);
+	asked = true;
+	*s = known;
 	return found;
 }
 
@@ -106,12 +83,4 @@ int sudo__find(struct sudo *s, struct extprof_error *e)
 		return 0;
 	return message__set(e, err == -EINVAL ? EXTPROF_USAGE : EXTPROF_INTERNAL, -err, "cannot tell who called sudo: %s",
 			    err == -EINVAL ? "SUDO_UID or SUDO_GID is no number" : strerror(-err));
-}
-
-void sudo__free(struct sudo *s)
-{
-	free(s->name);
-	free(s->home);
-	free(s->groups);
-	memset(s, 0, sizeof(*s));
 }

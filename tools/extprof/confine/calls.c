@@ -14,7 +14,7 @@
 
 /* What reaches other processes or the kernel: for all. */
 static const int refused[] = {
-	SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(listen), SCMP_SYS(accept), SCMP_SYS(accept4), SCMP_SYS(ptrace),
+	SCMP_SYS(socket), SCMP_SYS(sendto), SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(listen), SCMP_SYS(accept), SCMP_SYS(accept4), SCMP_SYS(ptrace),
 	SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(tkill), SCMP_SYS(pidfd_getfd), SCMP_SYS(pidfd_send_signal),
 	SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo), SCMP_SYS(open_by_handle_at), SCMP_SYS(mount), SCMP_SYS(umount2),
 	SCMP_SYS(pivot_root), SCMP_SYS(chroot), SCMP_SYS(unshare), SCMP_SYS(setns), SCMP_SYS(bpf),
@@ -27,9 +27,9 @@ static const int refused[] = {
 	SCMP_SYS(fsopen), SCMP_SYS(fsmount), SCMP_SYS(move_mount), SCMP_SYS(open_tree), SCMP_SYS(kexec_file_load),
 };
 
-/* Helpers and their programs: CONFINE_MAY_START. */
+/* Helpers and their programs, which are talked to by socketpair(): CONFINE_MAY_START. */
 static const int starts[] = {
-	SCMP_SYS(socket), SCMP_SYS(socketpair), SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(fork), SCMP_SYS(vfork),
+	SCMP_SYS(socketpair), SCMP_SYS(sendmsg), SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(fork), SCMP_SYS(vfork),
 	SCMP_SYS(clone), SCMP_SYS(clone3), SCMP_SYS(kill), SCMP_SYS(pidfd_open), SCMP_SYS(openat2),
 };
 
