@@ -100,7 +100,7 @@ static int read_slot(const struct table *t, uint32_t slot, void *to)
 static int each_slot(const struct table *t, struct tables *result,
 		     int (*add)(struct tables *result, uint32_t slot, const void *copy, uint32_t size))
 {
-	size_t bytes = (size_t)PER_CHUNK * t->stride;
+	size_t bytes = (size_t)smaller(PER_CHUNK, t->end) * t->stride;
 	uint8_t *copies = t->dir && t->end > 1 ? malloc(2 * bytes + t->size) : NULL;
 	uint8_t *single;
 	int err = 0;
@@ -109,13 +109,15 @@ static int each_slot(const struct table *t, struct tables *result,
 		return t->dir && t->end > 1 ? -ENOMEM : 0;
 	single = copies + 2 * bytes;
 	for (uint32_t first = 0; first < t->end && !err; first += PER_CHUNK) {
+		/* What is behind the last slot is of no use. */
+		size_t length = (size_t)smaller(PER_CHUNK, t->end - first) * t->stride;
 		uint64_t chunk;
 
 		err = read_chunk_address(t, first, &chunk);
 		if (!err && chunk)
-			err = memory__read(t->memory, chunk, copies, bytes);
+			err = memory__read(t->memory, chunk, copies, length);
 		if (!err && chunk)
-			err = memory__read(t->memory, chunk, copies + bytes, bytes);
+			err = memory__read(t->memory, chunk, copies + bytes, length);
 		if (err == -EFAULT) {
 			result->torn++;
 			err = 0;

@@ -75,6 +75,25 @@ int walker__walk(struct walker *w, const struct memory *memory, const struct tar
 	return reason;
 }
 
+int walker__walk_waiting(struct walker *w, const struct memory *memory, const struct target_config *config, uint64_t ec,
+			 uint64_t serial)
+{
+	struct walk_scratch *s = &w->scratch;
+	int reason;
+
+	memset(&s->event, 0, sizeof(s->event));
+	s->event.source = SOURCE_CPU;
+	s->event.kind = SAMPLE_RUBY;
+	s->event.thread = serial;
+	w->cfp = 0;
+	s->machine_size = 0;
+	reading = memory;
+	wants_kinds = false;
+	reason = walk__ec(s, config, ec, 0);
+	reading = NULL;
+	return reason;
+}
+
 void walker__want_kinds(struct walker *w, bool want)
 {
 	w->want_kinds = want;

@@ -28,6 +28,10 @@ void walker__free(struct walker *w);
 int walker__walk(struct walker *w, const struct memory *memory, const struct target_config *config,
 		 uint64_t ec, uint32_t tid);
 
+/* The same of a thread that is known and waits, for its frames alone: the caller has just read the section and the thread's slot. */
+int walker__walk_waiting(struct walker *w, const struct memory *memory, const struct target_config *config, uint64_t ec,
+			 uint64_t serial);
+
 /* The kinds of frames are wanted, too: native functions are joined by them. */
 void walker__want_kinds(struct walker *w, bool want);
 

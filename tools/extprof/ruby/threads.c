@@ -90,6 +90,21 @@ static int read_slot(const struct threads *t, uint32_t slot, struct rb_debug_ext
 	return -EAGAIN;
 }
 
+/* What its slot says now. */
+static void take_slot(struct thread *thread, const struct rb_debug_ext_thread *slot)
+{
+	thread->sampled = false;
+	/* When a thread dies, its ruby clears the flag of the ractor's main thread: keep what is known. */
+	if (!thread->known || slot->state != RB_DEBUG_EXT_THREAD_DEAD) {
+		thread->ractor = slot->ractor;
+		thread->flags = slot->flags;
+	} else if (thread->name[0]) {
+		return;
+	}
+	thread->known = true;
+	memcpy(thread->name, slot->name, sizeof(thread->name));
+}
+
 static void read_name(const struct threads *t, struct thread *thread)
 {
 	struct rb_debug_ext_thread slot;
@@ -101,16 +116,7 @@ static void read_name(const struct threads *t, struct thread *thread)
 		thread->gone = true;
 		return;
 	}
-	thread->sampled = false;
-	/* When a thread dies, its ruby clears the flag of the ractor's main thread: keep what is known. */
-	if (!thread->known || slot.state != RB_DEBUG_EXT_THREAD_DEAD) {
-		thread->ractor = slot.ractor;
-		thread->flags = slot.flags;
-	} else if (thread->name[0]) {
-		return;
-	}
-	thread->known = true;
-	memcpy(thread->name, slot.name, sizeof(thread->name));
+	take_slot(thread, &slot);
 }
 
 /* Its fibers have the name of the thread. */
@@ -169,6 +175,15 @@ struct thread *threads__note(struct threads *t, uint64_t serial, uint32_t slot, 
 	if (thread->moved)
 		thread->tid = 0;
 	return thread;
+}
+
+void threads__take(struct threads *t, uint32_t slot, const struct rb_debug_ext_thread *copy)
+{
+	uint32_t number = map64__get(&t->map, copy->serial);
+	struct thread *thread = number == MAP64_NONE ? NULL : &t->list[number];
+
+	if (thread && !t->exited && !thread->gone && thread->slot == slot && copy->thread)
+		take_slot(thread, copy);
 }
 
 bool threads__name_young(struct threads *t)

@@ -70,6 +70,9 @@ bool threads__name_young(struct threads *t);
  * the next call; NULL: out of memory, or there are too many. */
 struct thread *threads__note(struct threads *t, uint64_t serial, uint32_t slot, uint32_t tid);
 
+/* The caller has read that slot: the name in it is that of its thread, if this is known. */
+void threads__take(struct threads *t, uint32_t slot, const struct rb_debug_ext_thread *copy);
+
 /* Read again the names of all threads, or of those sampled since their name was read. */
 void threads__refresh(struct threads *t, bool all);
 
