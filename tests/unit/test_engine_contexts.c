@@ -85,6 +85,8 @@ static bool looks_after(struct process *p, uint64_t seconds)
 	p->context.look = false;
 	p->context.at = deadline__now() - seconds * SECONDS;
 	e->contexts_at = 0;
+	/* It has run. */
+	p->context.mark = (struct run_mark){ 0 };
 	engine__step_contexts(e);
 	return p->context.look;
 }

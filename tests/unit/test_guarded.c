@@ -16,6 +16,7 @@
 #include "process/address_space.h"
 #include "process/proc.h"
 #include "process/guarded.h"
+#include "waits.h"
 
 static char content[200000];
 static pid_t pid;
@@ -40,6 +41,8 @@ static struct address_space *set_up(void)
 	s->trusted = false;
 	s->asked_at = UINT64_MAX / 2;
 	s->user = 12345;
+	/* Who asks again sees all of it, though the child may not have run. */
+	s->user_mark = s->namespaces_mark = (struct run_mark){ 0 };
 	return s;
 }
 
@@ -169,6 +172,58 @@ TEST(guarded_memory_of_others_is_never_trusted_later)
 	s->asked_at = 0;
 	CHECK_INT(memory__read(&s->memory, (uintptr_t)content, &byte, 1), 0);
 	CHECK(s->trusted);
+	tear_down(s);
+}
+
+/* As if the last question had been long ago. */
+static bool is_trusted_now(struct address_space *s)
+{
+	char byte;
+
+	s->asked_at = 1;
+	s->clock.read_at = 0;
+	return !memory__read(&s->memory, (uintptr_t)content, &byte, 1) && s->trusted;
+}
+
+/* Only root can become another user. */
+TEST(guarded_memory_of_who_becomes_another_user_is_not_trusted)
+{
+	struct address_space *s;
+	int err, go[2], done[2];
+	/* Older kernels do not tell so quickly. */
+	bool quick = proc__is_of_own_user(getpid());
+	struct run_mark mark;
+	char byte;
+
+	if (geteuid())
+		return;
+	CHECK(!pipe(go) && !pipe(done));
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		/* The user of its files alone. */
+		if (read(go[0], &byte, 1) == 1 && !setresuid(0, 0, 12345) && write(done[1], "", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	s = address_space__open(pid, &err);
+	CHECK(s);
+	CHECK_INT(proc__is_of_own_user(pid), quick);
+	CHECK(is_trusted_now(s));
+	wait_until_off_cpu(pid);
+	CHECK(is_trusted_now(s));
+	/* It has not run since: nobody is asked. */
+	mark = s->user_mark;
+	CHECK(is_trusted_now(s));
+	CHECK_INT(s->user_mark.at, mark.at);
+	CHECK(write(go[1], "", 1) == 1 && read(done[0], &byte, 1) == 1);
+	CHECK(!proc__is_of_own_user(pid));
+	CHECK(!is_trusted_now(s));
+	CHECK(s->user_mark.at > mark.at);
+	for (int i = 0; i < 2; i++) {
+		close(go[i]);
+		close(done[i]);
+	}
 	tear_down(s);
 }
 

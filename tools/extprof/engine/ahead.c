@@ -42,7 +42,7 @@ static void look(struct walker *w, struct vm *vm, const struct target_config *co
 
 	threads__note(&vm->threads, thread->t.serial, thread->slot, thread->t.tid);
 	if (tables__current_ec(&vm->layout, &vm->memory, &thread->t, &ec) ||
-	    walker__walk(w, &vm->memory, config, ec, thread->t.tid))
+	    walker__walk_waiting(w, &vm->memory, config, ec, thread->t.serial))
 		return;
 	for (uint32_t i = 0; i < event->nr_frames && i < AHEAD_FRAMES_MAX && vm->symbols.work > 0; i++) {
 		uint32_t id = walker__frames(w)[i].id;
@@ -64,6 +64,11 @@ static uint32_t look_at_vm(struct engine *e, struct walker *w, struct tables *ta
 	layout__config(&vm->layout, &config);
 	config.pid = vm->layout.section.pid;
 	vm->touched = true;
+	for (uint32_t i = 0; i < tables->thread_count; i++)
+		threads__take(&vm->threads, tables->threads[i].slot, &tables->threads[i].t);
+	/* The others that were sampled: fibers, and threads that have ended. */
+	threads__refresh(&vm->threads, false);
+	vm->threads_at = deadline__now();
 	for (uint32_t i = 0; i < tables->thread_count && vm->symbols.work > 0; i++)
 		if (is_new(e, vm, &tables->threads[i].t))
 			look(w, vm, &config, &tables->threads[i]);
@@ -79,8 +84,16 @@ struct reading_ahead {
 static void look_ahead(struct engine *e, struct vm *vm, void *context)
 {
 	struct reading_ahead *r = context;
-	uint32_t count = look_at_vm(e, r->walker, &r->tables, vm);
+	struct run_mark mark;
+	uint32_t count;
 
+	/* A wait begins in a thread that runs. */
+	if (!vm__is_due(vm, &vm->marks.waits, &mark))
+		return;
+	count = look_at_vm(e, r->walker, &r->tables, vm);
+	/* If there was no time for all, the rest comes the next time. */
+	if (count && vm->symbols.work > 0)
+		vm->marks.waits = mark;
 	if (count > r->most)
 		r->most = count;
 }

@@ -22,17 +22,21 @@ static bool is_of_interest(const struct engine *e, const struct process *p)
 static void begin_look(struct engine *e, struct process *p)
 {
 	struct search *search = search__new(p->number, p->pid, &e->table);
+	struct run_mark mark;
 
+	vm__has_run(p->vm, &p->context.mark, &mark);
 	p->context.at = deadline__now();
 	if (!search)
 		return;
 	search->context = context_look__new(e->context_files, p->pid, p->vm->number);
 	if (search->context)
 		search->context->before = p->context.file;
-	if (!search->context || search__submit(e->searcher, search))
+	if (!search->context || search__submit(e->searcher, search)) {
 		search__free(search);
-	else
-		p->context.look = true;
+		return;
+	}
+	p->context.look = true;
+	p->context.mark = mark;
 }
 
 void engine__look_for_context(struct engine *e, struct process *p)
@@ -51,6 +55,7 @@ void engine__fork_context(struct process *p, const struct process *parent, uint6
 	/* The kernel has given it the place of its parent, if there was one then. */
 	p->context = parent->context;
 	p->context.look = false;
+	p->context.mark = (struct run_mark){ 0 };
 	p->context.known &= parent->context.since < time;
 	if (!p->context.known) {
 		p->context.file = 0;
@@ -79,8 +84,15 @@ void engine__step_contexts(struct engine *e)
 	for (uint32_t i = 0; i < e->set.count && most; i++) {
 		struct process *p = e->set.list[e->contexts_next++ % e->set.count];
 
+		struct run_mark mark;
+
 		if (!is_of_interest(e, p) || !is_due(p, now))
 			continue;
+		/* Its libraries are as they were. */
+		if (!vm__has_run(p->vm, &p->context.mark, &mark)) {
+			p->context.at = now;
+			continue;
+		}
 		begin_look(e, p);
 		most--;
 	}
@@ -109,6 +121,8 @@ void engine__take_context(struct engine *e, struct process *p, const struct cont
 	struct deadline *deadline;
 
 	p->context.look = false;
+	if (look->err || !look->whole)
+		p->context.mark = (struct run_mark){ 0 };
 	/* It runs another program by now. */
 	if (!p->vm || p->vm->number != look->vm || !is_of_interest(e, p))
 		return;

@@ -121,14 +121,32 @@ void engine__each_in_turn(struct engine *e, struct visits *v, bool (*wants)(cons
 	}
 }
 
-/* Are names to be read again?  Of one ruby in each tick; of many, each has its turn less often, unless samples wait for it. */
-static bool is_due(const struct engine *e, const struct vm *vm, uint64_t now)
+static uint64_t update_interval(const struct engine *e)
 {
 	uint64_t wait = (e->settings.command ? UPDATE_SHARE_COMMAND : UPDATE_SHARE) * e->set.vm_count;
 
+	return wait < UPDATE_MOST ? wait : UPDATE_MOST;
+}
+
+/* Are names to be read again?  Of one ruby in each tick; of many, each has its turn less often, unless samples wait for it. */
+static bool is_due(const struct engine *e, const struct vm *vm, uint64_t now)
+{
 	if (vm->turn.waiting || vm->symbols.work <= 0 || now < vm->first_updated_at + VM_IS_YOUNG)
 		return true;
-	return now >= vm->updated_at + (wait < UPDATE_MOST ? wait : UPDATE_MOST);
+	return now >= vm->updated_at + update_interval(e);
+}
+
+/* Have all names been read that were needed?  Names of a command's rubies are also read ahead. */
+static bool is_settled(const struct engine *e, const struct vm *vm, uint64_t now)
+{
+	return !e->settings.command && !vm->turn.waiting && vm->symbols.work > 0 && now >= vm->first_updated_at + VM_IS_YOUNG &&
+	       symbols__are_read(&vm->symbols);
+}
+
+/* Was its section read a moment ago, for something else, and said that no name has changed? */
+static bool is_read(const struct engine *e, const struct vm *vm, uint64_t now)
+{
+	return now < vm->layout.read_at + update_interval(e) && vm->layout.section.names_generation == vm->symbols.generation;
 }
 
 struct updating {
@@ -144,6 +162,7 @@ static bool wants_update(const struct vm *vm)
 static void update(struct engine *e, struct vm *vm, void *context)
 {
 	const struct updating *u = context;
+	struct run_mark mark = { 0 };
 
 	/* These are young once: at each use, whether or not the rest is due. */
 	if (vm->touched && threads__name_young(&vm->threads))
@@ -154,9 +173,16 @@ static void update(struct engine *e, struct vm *vm, void *context)
 		return;
 	vm->stale = false;
 	vm->updated_at = u->now;
+	if (!u->all && is_settled(e, vm, u->now) && (is_read(e, vm, u->now) || !vm__is_due(vm, &vm->marks.names, &mark))) {
+		jitlog__renew(&vm->symbols.jit);
+		return;
+	}
 	if (!vm->first_updated_at)
 		vm->first_updated_at = u->now;
-	if (vm->space && !symbols__update(&vm->symbols, false) && e->settings.command)
+	if (!vm->space || symbols__update(&vm->symbols, false))
+		return;
+	vm->marks.names = mark;
+	if (e->settings.command)
 		symbols__prefetch(&vm->symbols, PREFETCH);
 }
 

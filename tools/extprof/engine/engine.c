@@ -31,6 +31,8 @@
  * that ends was called last is known if it lived so long with the name.  The other one if there are many. */
 #define NAMES_INTERVAL (100 * MS)
 #define NAMES_INTERVAL_MOST SECOND
+/* ahead.c reads the table of threads of a process that runs so often at least, and a bit more for its own time. */
+#define TABLES_INTERVAL_MOST (3 * SECOND)
 
 /* Is one of those that the caller named being searched? */
 static bool is_searching(const struct engine *e)
@@ -78,9 +80,12 @@ static void check_memory(struct engine *e)
 {
 	for (uint32_t i = 0; i < e->set.count; i++) {
 		struct process *p = e->set.list[i];
+		struct run_mark mark;
 
-		if (!p || !p->vm || p->shares_vm || !p->vm->space)
+		if (!p || !p->vm || p->shares_vm || !p->vm->space ||
+		    (!vm__is_due(p->vm, &p->vm->marks.lives, &mark) && !p->memory_gone))
 			continue;
+		p->vm->marks.lives = mark;
 		if (address_space__lives(p->vm->space))
 			p->memory_gone = false;
 		else if (!p->memory_gone)
@@ -109,9 +114,13 @@ static void refresh_names(struct engine *e, uint64_t now)
 {
 	uint64_t from = deadline__cpu_time();
 
-	for (uint32_t i = 0; i < e->set.vm_count; i++)
-		if (e->set.vms[i] && !e->set.vms[i]->exited)
-			threads__refresh(&e->set.vms[i]->threads, false);
+	for (uint32_t i = 0; i < e->set.vm_count; i++) {
+		struct vm *vm = e->set.vms[i];
+
+		/* Where tables of threads are read, ahead.c takes the names from them. */
+		if (vm && !vm->exited && now >= vm->threads_at + TABLES_INTERVAL_MOST)
+			threads__refresh(&vm->threads, false);
+	}
 	e->names_at = now + engine__interval(NAMES_INTERVAL, NAMES_INTERVAL_MOST, from);
 }
 

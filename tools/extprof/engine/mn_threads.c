@@ -18,7 +18,7 @@
 #define LOOK_INTERVAL (10 * MS)
 #define SCAN_INTERVAL (30 * MS)
 /* A scan of many processes comes so late at the latest. */
-#define SCAN_INTERVAL_MOST (300 * MS)
+#define SCAN_INTERVAL_MOST (500 * MS)
 /* A program that had no such threads and fibers for so long seldom gets some.  It is asked in one scan of so many. */
 #define SETTLED_AFTER (10 * SECOND)
 #define SETTLED_TURNS 4u
@@ -113,8 +113,15 @@ static bool is_shared(const struct rb_debug_ext_thread *t)
  * again and again. */
 static bool has_shared(struct vm *vm)
 {
-	return !layout__refresh(&vm->layout, &vm->memory) &&
-	       tables__any(&vm->layout, &vm->memory, is_shared, parked__can_park) == 1;
+	struct run_mark mark;
+	int any;
+
+	if (!vm__is_due(vm, &vm->marks.shared, &mark) || layout__refresh(&vm->layout, &vm->memory))
+		return false;
+	any = tables__any(&vm->layout, &vm->memory, is_shared, parked__can_park);
+	if (!any)
+		vm->marks.shared = mark;
+	return any == 1;
 }
 
 static void add(struct engine_shared *s, const struct process *p)

@@ -200,10 +200,15 @@ void engine__step_titles(struct engine *e)
 	e->titles_at = now + TITLES_INTERVAL;
 	for (uint32_t i = 0; i < e->set.count && most; i++) {
 		struct process *p = e->set.list[i];
+		struct run_mark mark;
 
 		if (!has_title(e, p) || !is_due(p, now))
 			continue;
+		p->title_at = now;
+		if (!vm__has_run(p->vm, &p->title_mark, &mark))
+			continue;
 		read_title(e, p);
+		p->title_mark = mark;
 		most--;
 	}
 }

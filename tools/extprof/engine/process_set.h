@@ -73,10 +73,12 @@ struct process {
 		bool look;		/* it is looked for now */
 		uint64_t at, since;	/* it was looked for; it is known, or not: CLOCK_MONOTONIC, ns */
 		uint64_t file;		/* context_look::file of it; 0: none */
+		struct run_mark mark;	/* before it was looked for */
 		struct trace_place place;
 	} context;
 	struct budget_share at_end;	/* of the time for a look at all threads; ns */
 	uint64_t title_at;	/* its title was read again; CLOCK_MONOTONIC, ns */
+	struct run_mark title_mark, figures_mark;	/* before the last look of this kind, see vm__is_due() */
 };
 
 struct process_set {

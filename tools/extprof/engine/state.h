@@ -443,6 +443,8 @@ void engine__trigger_exit(struct engine *e, const struct process *p, bool failed
 
 /* memory.c: 0 or -errno: it has none any more. */
 int engine__read_memory(const struct process *p, struct process_memory *m);
+/* Only its resident memory: the kernel tells it much faster. */
+int engine__read_resident(const struct process *p, uint64_t *bytes);
 /* 0 or -errno, as of heap_size__read(); -ESRCH: it is no ruby that can be looked at. */
 int engine__read_heap(const struct process *p, struct heap_size *h);
 

@@ -13,8 +13,10 @@
 #include "process/proc.h"
 #include "process/guarded.h"
 
-/* How often it is looked whose memory it is; ns. */
+/* How often it is looked whose memory it is: users of processes that have run, and now and then their namespaces, which few processes
+ * leave without executing something; ns. */
 #define TRUST_INTERVAL 1000000000ull
+#define NAMESPACES_INTERVAL 5000000000ull
 /* How long a process that did not answer is put aside; ns. */
 #define ASIDE_MIN 1000000000ull
 #define ASIDE_MAX 60000000000ull
@@ -43,23 +45,38 @@ static int read_by_pid(const struct address_space *s, uint64_t address, void *to
 	return n < 0 ? -errno : (size_t)n == length ? 0 : -EFAULT;
 }
 
+/* Ask for all that trust depends on. */
+static void ask(struct address_space *s, bool first)
+{
+	uid_t user = s->user;
+	bool trusted = proc__is_trusted(s->pid, &user);
+
+	/* If the process is gone, the answer stays as it was: the memory is the same. */
+	if (!first && kill(s->pid, 0) && errno == ESRCH)
+		return;
+	/* Memory that was another user's stays untrusted: a process of ours can have got the pid since, while the memory lives on in a
+	 * process that shared it. */
+	s->trusted = trusted && (s->trusted || first);
+	s->user = user;
+}
+
+/* It may have become another user's since, if it has run. */
 static bool is_trusted(struct address_space *s)
 {
 	uint64_t now = deadline__now();
+	bool first = !s->asked_at, of_user, of_all;
+	struct run_mark mark;
 
-	/* It may have become another user's since. */
-	if (now >= s->asked_at + TRUST_INTERVAL) {
-		uid_t user = s->user;
-		bool trusted = proc__is_trusted(s->pid, &user);
-
-		/* If the process is gone, the answer stays as it was: the memory is the same. */
-		if (!s->asked_at || kill(s->pid, 0) == 0 || errno != ESRCH) {
-			/* Memory that was another user's stays untrusted: a process of ours can have got the pid since,
-			 * while the memory lives on in a process that shared it. */
-			s->trusted = trusted && (s->trusted || !s->asked_at);
-			s->user = user;
-		}
-		s->asked_at = now;
+	if (!first && now < s->asked_at + TRUST_INTERVAL)
+		return s->trusted;
+	s->asked_at = now;
+	of_all = first || (now >= s->namespaces_mark.at + NAMESPACES_INTERVAL &&
+			   run_clock__is_due(&s->clock, &s->namespaces_mark, &mark));
+	of_user = run_clock__is_due(&s->clock, &s->user_mark, &mark);
+	s->user_mark = of_user ? mark : s->user_mark;
+	if (of_all || (of_user && !(s->trusted && proc__is_of_own_user(s->pid)))) {
+		s->namespaces_mark = mark;
+		ask(s, first);
 	}
 	return s->trusted;
 }
@@ -182,7 +199,7 @@ struct address_space *address_space__open(pid_t pid, int *err)
 	}
 	s->memory.read = address_space__read;
 	s->memory.context = s;
-	s->pid = pid;
+	s->pid = s->clock.pid = pid;
 	s->maps = -1;
 	/* The file belongs to the user of the process: with CAP_SYS_PTRACE alone it does not open. */
 	if (open_mem_of_any(s) < 0 && (errno == EACCES || errno == EPERM))

@@ -11,6 +11,7 @@
 
 #include "process/memory.h"
 #include "base/deadline.h"
+#include "process/run_clock.h"
 
 struct address_space {
 	struct memory memory;
@@ -22,6 +23,8 @@ struct address_space {
 	uid_t user;
 	bool trusted;
 	uint64_t asked_at;	/* that was found out; CLOCK_MONOTONIC, ns */
+	struct run_clock clock;	/* of the process */
+	struct run_mark user_mark, namespaces_mark;	/* before its user was looked at, and its namespaces */
 	/* A read was given up: others fail with -ETIMEDOUT until then; CLOCK_MONOTONIC, ns. */
 	uint64_t aside_until;
 	uint64_t aside;		/* how long it was put aside; ns */

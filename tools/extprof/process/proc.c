@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -134,6 +135,30 @@ bool proc__is_trusted(pid_t pid, uid_t *user)
 		return false;
 	}
 	return trusted && shares(pid, OWN_MOUNT);
+}
+
+/* The head of struct pidfd_info, since Linux 6.13. */
+struct pidfd_info_head {
+	uint64_t mask, cgroup;
+	uint32_t pid, group, parent;
+	uint32_t ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
+	int32_t exit_code;
+};
+#define PIDFD_INFO_OF_USERS 1	/* PIDFD_INFO_PID and PIDFD_INFO_CREDS are in any answer */
+#define PIDFD_GET_INFO_HEAD _IOWR(0xff, 11, struct pidfd_info_head)
+_Static_assert(sizeof(struct pidfd_info_head) == 64, "as large as in the first kernels that have it");
+
+bool proc__is_of_own_user(pid_t pid)
+{
+	struct pidfd_info_head info = { .mask = PIDFD_INFO_OF_USERS };
+	uid_t own = geteuid();
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0), err;
+
+	if (fd < 0)
+		return false;
+	err = ioctl(fd, PIDFD_GET_INFO_HEAD, &info);
+	close(fd);
+	return !err && info.ruid == own && info.euid == own && info.suid == own && info.fsuid == own;
 }
 
 static FILE *open_guarded(pid_t pid, pid_t thread, enum guarded_file file, uint32_t number)

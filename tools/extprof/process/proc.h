@@ -18,6 +18,8 @@
  * Memory of others is read by guarded.h.  *user: who is to answer for it; unchanged if it is gone.
  */
 bool proc__is_trusted(pid_t pid, uid_t *user);
+/* Has it all of its numbers from extprof's user?  A quick answer: false also if it is gone, and before Linux 6.13. */
+bool proc__is_of_own_user(pid_t pid);
 
 /* Open a file that shows memory of the process, whoever it belongs to.  NULL and errno on an error. */
 FILE *proc__open(pid_t pid, pid_t thread, enum guarded_file file);

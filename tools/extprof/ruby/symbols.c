@@ -476,6 +476,11 @@ void symbols__set_exited(struct symbols *s, bool remains)
 	read_all_late(s, 0);
 }
 
+bool symbols__are_read(const struct symbols *s)
+{
+	return s->next_late == s->own_count && !s->to_reload;
+}
+
 static void reload_all(struct symbols *s, int64_t keep, bool last)
 {
 	for (; s->to_reload && s->work > keep; s->to_reload--) {

@@ -174,6 +174,8 @@ void symbols__settle(struct symbols *s);
  * have changed.  0, or -errno of reading the section.
  */
 int symbols__update(struct symbols *s, bool last);
+/* Is nothing put off?  Then there is nothing to update until the process has run. */
+bool symbols__are_read(const struct symbols *s);
 
 /* Read at most `budget` records that no sample has asked for yet: the process may end
  * before a sample does. */

@@ -34,6 +34,10 @@ struct vm {
 	bool stale;			/* ... and its names were not read again since */
 	uint64_t updated_at;		/* for the owner: its names were; CLOCK_MONOTONIC, ns */
 	uint64_t first_updated_at;	/* the first time; 0: never */
+	uint64_t threads_at;		/* for the owner: its table of threads was read with their names; CLOCK_MONOTONIC, ns; 0: never */
+	struct vm_marks {		/* for the owner: before the last look of each kind at its memory, see vm__is_due() */
+		struct run_mark names, waits, shared, lives;
+	} marks;
 	bool inherited;			/* for the owner: what its parent had at the fork was taken over, */
 	bool table_refused;		/* ... and it was told that it cannot be asked for its table of what lives */
 	bool interval_set;		/* its alloc_interval is what the owner wanted ... */
@@ -54,6 +58,21 @@ struct vm {
 static inline bool vm__is_readable(const struct vm *vm)
 {
 	return !vm->exited && !vm->plain && vm->space;
+}
+
+/* Is a look at its memory due, if *last was before the last one of this kind?  See process/run_clock.h.  Yes if there is no memory:
+ * the look finds that out. */
+static inline bool vm__is_due(struct vm *vm, const struct run_mark *last, struct run_mark *now)
+{
+	*now = (struct run_mark){ 0 };
+	return !vm->space || run_clock__is_due(&vm->space->clock, last, now);
+}
+
+/* The same for what nobody else can change. */
+static inline bool vm__has_run(struct vm *vm, const struct run_mark *last, struct run_mark *now)
+{
+	*now = (struct run_mark){ 0 };
+	return !vm->space || run_clock__has_run(&vm->space->clock, last, now);
 }
 
 /*
