@@ -18,7 +18,7 @@
 #define LOOK_INTERVAL (10 * MS)
 #define SCAN_INTERVAL (30 * MS)
 /* A scan of many processes comes so late at the latest. */
-#define SCAN_INTERVAL_MOST (500 * MS)
+#define SCAN_INTERVAL_MOST (300 * MS)
 /* A program that had no such threads and fibers for so long seldom gets some.  It is asked in one scan of so many. */
 #define SETTLED_AFTER (10 * SECOND)
 #define SETTLED_TURNS 4u
