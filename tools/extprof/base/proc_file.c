@@ -184,9 +184,14 @@ static void parse_line(struct proc_status *s, const char *line)
 
 void proc_status__parse(struct proc_status *s, const char *text)
 {
+	const char *line = text, *newline;
+
 	memset(s, 0, sizeof(*s));
-	for (const char *line = text; line && *line; line = strchr(line, '\n'), line += line != NULL)
+	while (line && *line) {
 		parse_line(s, line);
+		newline = strchr(line, '\n');
+		line = newline ? newline + 1 : NULL;
+	}
 }
 
 int proc_status__read(struct proc_status *s, pid_t pid, pid_t thread)

@@ -16,10 +16,13 @@
 static bool has_mode(const char *modes, const char *mode)
 {
 	size_t length = strlen(mode);
+	const char *comma;
 
-	for (const char *at = modes; at; at = strchr(at, ','), at += at != NULL)
+	for (const char *at = modes; at; at = comma ? comma + 1 : NULL) {
 		if (!strncmp(at, mode, length) && (!at[length] || at[length] == ','))
 			return true;
+		comma = strchr(at, ',');
+	}
 	return false;
 }
 

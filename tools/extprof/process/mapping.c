@@ -13,7 +13,7 @@ bool mapping__parse(char *line, uint64_t exe, struct mapping *m)
 
 	*m = (struct mapping){ 0 };
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &m->start, &m->end, flags, &m->offset,
-		   &major, &minor, &m->inode, &at) < 7 || !at)
+		   &major, &minor, &m->inode, &at) < 7 || !at || m->end < m->start)
 		return false;
 	line[strcspn(line, "\n")] = '\0';
 	m->device = (uint64_t)major << 32 | minor;

@@ -41,13 +41,12 @@ struct transformation {
 
 bool transform__is_file(const char *pattern, const char *path)
 {
-	const char *part = path;
+	const char *slash;
 
-	while (part) {
+	for (const char *part = path; part; part = slash ? slash + 1 : NULL) {
 		if (!fnmatch(pattern, part, FNM_LEADING_DIR))
 			return true;
-		part = strchr(part, '/');
-		part += part != NULL;
+		slash = strchr(part, '/');
 	}
 	return false;
 }
