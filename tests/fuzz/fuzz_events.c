@@ -83,7 +83,7 @@ static void choose_modes(uint8_t choice)
 	settings = (struct settings){
 		.size = sizeof(settings), .selection = { .pids = pids, .pid_count = 1, .subprocesses = true }, .command = true,
 		.reader = READER_EBPF, .rate = 99, .figures = choice & 8, .native = choice & 16, .kernel = choice & 32, .idle = choice & 64,
-		.lines = choice & 128, .interrupt_fd = -1, .alloc_interval = 512 << 10, .about = UINT32_MAX,
+		.lines = choice & 128, .interrupt_fd = -1, .alloc_interval = 512 << 10, .details = UINT32_MAX,
 	};
 	for (int i = 0; i < 4 && sets[choice & 7][i]; i++)
 		settings.modes[settings.mode_count++] = sets[choice & 7][i];

@@ -53,14 +53,14 @@ static void send_stack(struct sample_event e)
 
 static void send_waits(void)
 {
-	struct wait_about about = { .e = sample(SOURCE_SCHED, SAMPLE_ABOUT), .file = { .path = "\0socket" }, .holder = { .comm = "holder" } };
-	struct hold_event hold = { .e = sample(SOURCE_SCHED, SAMPLE_HOLD), .party = { .comm = "party" } };
+	struct wait_details details = { .e = sample(SOURCE_SCHED, SAMPLE_DETAILS), .file = { .path = "\0socket" }, .holder = { .comm = "holder" } };
+	struct hold_event hold = { .e = sample(SOURCE_SCHED, SAMPLE_HOLD), .peer = { .comm = "party" } };
 	struct account_event account = { .e = sample(SOURCE_SCHED, SAMPLE_ACCOUNT), .account = { .process = PROCESS, .tid = 42, .comm = "ruby" } };
 	struct sample_event e = sample(SOURCE_SCHED, SAMPLE_RUBY);
 
-	send(0, &about, sizeof(about));
+	send(0, &details, sizeof(details));
 	send(0, &hold, sizeof(hold));
-	e.flags = SAMPLE_HAS_ABOUT;
+	e.flags = SAMPLE_HAS_DETAILS;
 	for (uint32_t state = 0; state < STATE_MAX; state++) {
 		e.state = state;
 		send_stack(e);

@@ -334,9 +334,9 @@ TEST(firefox_has_texts_of_sources)
 static void send_wait(void)
 {
 	static const struct { uint8_t state; uint64_t ms; } parts[] = { { STATE_RUNNABLE, 5 }, { STATE_GVL, 10 }, { STATE_QUEUE, 20 } };
-	static struct wait_about about;
+	static struct wait_details details;
 
-	about = (struct wait_about){ .waker = { .kind = PARTY_THREAD, .thread = 4, .slot = 40, .tid = 101, .id = bar_id } };
+	details = (struct wait_details){ .waker = { .kind = PEER_THREAD, .thread = 4, .slot = 40, .tid = 101, .id = bar_id } };
 	for (uint32_t i = 0; i < 3; i++) {
 		start();
 		frame(main_id, 0);
@@ -348,16 +348,16 @@ static void send_wait(void)
 		sample.event.tid = 100;
 		sample.event.source = SOURCE_SCHED;
 		sample.event.state = parts[i].state;
-		sample.event.flags |= SAMPLE_HAS_ABOUT;
-		about.waker.vm = sample.event.vm;
-		about.waker.process = sample.event.process;
-		about.gvl_waker = about.waker;
-		resolver.about = &about;
-		resolver.about_wanted = ABOUT_WAKER;
+		sample.event.flags |= SAMPLE_HAS_DETAILS;
+		details.waker.vm = sample.event.vm;
+		details.waker.process = sample.event.process;
+		details.gvl_waker = details.waker;
+		resolver.details = &details;
+		resolver.details_wanted = WAIT_DETAIL_WAKER;
 		send(1);
 	}
-	resolver.about = NULL;
-	resolver.about_wanted = 0;
+	resolver.details = NULL;
+	resolver.details_wanted = 0;
 }
 
 /* The markers of that name in a thread: begins and ends in ms, and texts of the fields. */

@@ -12,7 +12,7 @@ static void look(uint64_t time, uint64_t number, uint32_t why, uint64_t thread, 
 {
 	struct hold_event e = {
 		.e = { .time = time, .process = 1, .extra = 1, .detail = number, .state = why },
-		.party = { .kind = PARTY_THREAD, .vm = 1, .thread = thread, .id = id },
+		.peer = { .kind = PEER_THREAD, .vm = 1, .thread = thread, .id = id },
 	};
 
 	holders__add(&holders, &e);
@@ -23,7 +23,7 @@ static int add_part(void *context, struct hold_seen *seen, uint64_t ns)
 	size_t length = strlen(context);
 
 	if (seen)
-		snprintf((char *)context + length, 200 - length, "%u/%u:%u ", (unsigned)seen->party.thread, seen->party.id, (unsigned)ns);
+		snprintf((char *)context + length, 200 - length, "%u/%u:%u ", (unsigned)seen->peer.thread, seen->peer.id, (unsigned)ns);
 	else
 		snprintf((char *)context + length, 200 - length, "?:%u ", (unsigned)ns);
 	return 0;

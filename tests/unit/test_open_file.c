@@ -24,7 +24,7 @@ static bool shows(const struct wait_file *file, pid_t pid, const char *wanted)
 	struct text text = { 0 };
 	bool same;
 
-	about__add_file(file, pid, &text);
+	details__add_file(file, pid, &text);
 	same = !text.failed && !strcmp(text__string(&text), wanted);
 	if (!same)
 		printf("got %s, not %s\n", text__string(&text), wanted);
@@ -34,19 +34,19 @@ static bool shows(const struct wait_file *file, pid_t pid, const char *wanted)
 
 TEST(about_addresses)
 {
-	struct wait_file f = { .fd = 4, .kind = FILE_SOCKET, .inode = 77, .family = ABOUT_INET, .port = 3000,
+	struct wait_file f = { .fd = 4, .kind = FILE_SOCKET, .inode = 77, .family = WAIT_DETAIL_INET, .port = 3000,
 			       .address = { 10, 0, 0, 1 }, .peer = { 10, 0, 0, 2 }, .peer_port = 5432 };
 
 	CHECK(shows(&f, 0, "socket to 10.0.0.2:5432"));
 	f.peer_port = 0;
 	CHECK(shows(&f, 0, "socket at 10.0.0.1:3000"));
-	f.family = ABOUT_INET6;
+	f.family = WAIT_DETAIL_INET6;
 	memset(f.address, 0, sizeof(f.address));
 	f.address[15] = 1;
 	CHECK(shows(&f, 0, "socket at [::1]:3000"));
 	f.family = 0;
 	CHECK(shows(&f, 0, "socket 77"));
-	f.family = ABOUT_UNIX;
+	f.family = WAIT_DETAIL_UNIX;
 	CHECK(shows(&f, 0, "socket 77"));
 	strcpy(f.path, "/run/a.sock");
 	f.path_size = 12;

@@ -597,10 +597,10 @@ TEST(options_imply_modes)
 	      s->modes[1] == &mode_syscall_latency);
 	CHECK_INT(PARSE(&o, "-p", "1", "--fd"), 0);
 	s = set(&o);
-	CHECK(s->mode_count == 1 && s->modes[0] == &mode_wall && s->about == ABOUT_FILE);
+	CHECK(s->mode_count == 1 && s->modes[0] == &mode_wall && s->details == WAIT_DETAIL_FILE);
 	CHECK_INT(PARSE(&o, "-p", "1", "--holder", "--fd", "-m", "cpu,gvl"), 0);
 	s = set(&o);
-	CHECK(s->mode_count == 2 && s->modes[1] == &mode_gvl && s->about == (ABOUT_FILE | ABOUT_HOLDER));
+	CHECK(s->mode_count == 2 && s->modes[1] == &mode_gvl && s->details == (WAIT_DETAIL_FILE | WAIT_DETAIL_HOLDER));
 	CHECK(PARSE(&o, "-p", "1", "--syscall", "openat", "-m", "cpu"));
 	CHECK(PARSE(&o, "-p", "1", "--latency", "-m", "gc"));
 	CHECK(PARSE(&o, "-p", "1", "--syscall", "nonsense"));

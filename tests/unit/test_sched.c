@@ -465,25 +465,25 @@ TEST(sched_the_end_of_a_thread)
 /* A note belongs to one wait: the count of changes of the thread's state tells. */
 TEST(sched_notes_of_another_wait)
 {
-	struct wait_about a = {
-		.serial = 5, .holder = { .kind = PARTY_THREAD, .seq = 10 }, .gvl_holder = { .kind = PARTY_THREAD, .seq = 11 },
+	struct wait_details a = {
+		.serial = 5, .holder = { .kind = PEER_THREAD, .seq = 10 }, .gvl_holder = { .kind = PEER_THREAD, .seq = 11 },
 	};
 
-	CHECK(about__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_SLEEPING, 10));
-	CHECK(about__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 11));
-	CHECK(!about__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_SLEEPING, 13));
-	CHECK(!about__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 14));
-	CHECK(!about__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 9));
-	CHECK(!about__has_holder(&a, 6, RB_DEBUG_EXT_THREAD_SLEEPING, 10));
-	CHECK(about__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 11));
-	CHECK(about__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 12));
-	CHECK(!about__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 13));
-	CHECK(!about__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 10));
-	CHECK(!about__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_SLEEPING, 11));
+	CHECK(details__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_SLEEPING, 10));
+	CHECK(details__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 11));
+	CHECK(!details__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_SLEEPING, 13));
+	CHECK(!details__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 14));
+	CHECK(!details__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 9));
+	CHECK(!details__has_holder(&a, 6, RB_DEBUG_EXT_THREAD_SLEEPING, 10));
+	CHECK(details__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 11));
+	CHECK(details__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 12));
+	CHECK(!details__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 13));
+	CHECK(!details__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 10));
+	CHECK(!details__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_SLEEPING, 11));
 	/* A note without a count belongs to no wait. */
 	a.holder.seq = a.gvl_holder.seq = 0;
-	CHECK(!about__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_SLEEPING, 0));
-	CHECK(!about__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 0));
+	CHECK(!details__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_SLEEPING, 0));
+	CHECK(!details__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 0));
 }
 
 /* -- looks at who has a GVL ---------------------------------------------------------------------- */
@@ -502,7 +502,7 @@ static void *lookup_watch(void *map, const void *key)
 static uint64_t look(uint64_t after, uint32_t reason, uint64_t thread, uint64_t pc)
 {
 	struct target_config cfg = { .process = PROCESS, .vm = 3 };
-	struct wait_party p = { .kind = PARTY_THREAD, .thread = thread, .id = 7, .ruby = { { .id = 7, .pc = pc } } };
+	struct wait_peer p = { .kind = PEER_THREAD, .thread = thread, .id = 7, .ruby = { { .id = 7, .pc = pc } } };
 
 	kernel.now += after;
 	memset(kernel.reserved, 0, sizeof(kernel.reserved));
@@ -519,7 +519,7 @@ TEST(sched_looks_at_the_gvl)
 	memset(&watched, 0, sizeof(watched));
 	CHECK_INT(look(10, LOOK_CLOCK, 5, 800), 1);
 	CHECK(held.e.process == PROCESS && held.e.vm == 3 && held.e.extra == 1 && held.e.state == LOOK_CLOCK && held.e.ip == 99 &&
-	      held.e.time == kernel.now && held.party.thread == 5 && held.party.ruby[0].pc == 800);
+	      held.e.time == kernel.now && held.peer.thread == 5 && held.peer.ruby[0].pc == 800);
 	CHECK_INT(look(10, LOOK_CLOCK, 5, 800), 0);
 	CHECK_INT(look(10, LOOK_CLOCK, 5, 808), 2);
 	CHECK_INT(look(10, LOOK_CLOCK, 6, 808), 3);
@@ -549,7 +549,7 @@ TEST(sched_short_turns_of_the_gvl)
 	at = kernel.now;
 	/* It had it long enough. */
 	CHECK_INT(look(HOLD_SHORT, LOOK_LEAVES, 7, 800), 1);
-	CHECK(held.party.thread == 6 && held.e.time == at && held.e.state == LOOK_TURN);
+	CHECK(held.peer.thread == 6 && held.e.time == at && held.e.state == LOOK_TURN);
 	/* When a wait is over, who had the GVL until then is sent, if it was for long. */
 	look__settle(&cfg, 0);
 	CHECK_INT(watched.number, 1);
@@ -558,7 +558,7 @@ TEST(sched_short_turns_of_the_gvl)
 	CHECK_INT(watched.number, 1);
 	look__settle(&cfg, 0);
 	memcpy(&held, kernel.reserved, sizeof(held));
-	CHECK(watched.number == 2 && held.e.detail == 2 && held.party.thread == 7);
+	CHECK(watched.number == 2 && held.e.detail == 2 && held.peer.thread == 7);
 	look__settle(&cfg, 0);
 	CHECK_INT(watched.number, 2);
 	CHECK_INT(look(HOLD_SHORT, LOOK_TURN, 8, 800), 0);
@@ -637,24 +637,24 @@ TEST(sched_waits_have_native_stacks)
 TEST(sched_who_ended_a_wait)
 {
 	struct thread_head head = { .serial = 5, .state = RB_DEBUG_EXT_THREAD_READY, .state_seq = 11 };
-	struct wait_about a = { .serial = 5, .waker = { .kind = PARTY_THREAD, .thread = 8, .seq = 10 },
-				.gvl_waker = { .kind = PARTY_TASK } };
+	struct wait_details a = { .serial = 5, .waker = { .kind = PEER_THREAD, .thread = 8, .seq = 10 },
+				.gvl_waker = { .kind = PEER_TASK } };
 
 	/* It waited for another thread, and for the GVL then. */
 	waker__settle(&a, &head, 70, 0);
-	CHECK(a.waker.kind == PARTY_THREAD && a.waker.thread == 8 && a.gvl_waker.kind == PARTY_TASK);
+	CHECK(a.waker.kind == PEER_THREAD && a.waker.thread == 8 && a.gvl_waker.kind == PEER_TASK);
 	/* That was told of another wait. */
 	head.state_seq = 13;
 	waker__settle(&a, &head, 70, 0);
-	CHECK(a.waker.kind == PARTY_UNKNOWN && a.gvl_waker.kind == PARTY_TASK);
+	CHECK(a.waker.kind == PEER_UNKNOWN && a.gvl_waker.kind == PEER_TASK);
 	/* It did not wait for the GVL. */
 	waker__settle(&a, &head, 0, 1);
-	CHECK(a.waker.kind == PARTY_TASK);
-	a.gvl_waker.kind = PARTY_INTERRUPT;
+	CHECK(a.waker.kind == PEER_TASK);
+	a.gvl_waker.kind = PEER_INTERRUPT;
 	waker__settle(&a, &head, 0, 0);
-	CHECK(a.waker.kind == PARTY_INTERRUPT);
+	CHECK(a.waker.kind == PEER_INTERRUPT);
 	waker__settle(&a, &head, 0, 1);
-	CHECK(a.waker.kind == PARTY_TIMER && a.gvl_waker.kind == PARTY_TIMER);
+	CHECK(a.waker.kind == PEER_TIMER && a.gvl_waker.kind == PEER_TIMER);
 	CHECK(waker__timed_out(CALL_FUTEX, -ETIMEDOUT) && !waker__timed_out(CALL_FUTEX, 0));
 	CHECK(waker__timed_out(CALL_POLL, 0) && !waker__timed_out(CALL_POLL, 1) && waker__timed_out(CALL_SLEEP, 0));
 	/* The end of a file, or a lock. */

@@ -16,13 +16,13 @@ static uint64_t wait_count = 1;
 static const struct mode *const offcpu[] = { &mode_offcpu };
 
 /* A sample of a wait, and before that what is told about it, from one CPU. */
-static void waited(uint32_t state, uint32_t cpu, uint32_t tid, const struct wait_about *about)
+static void waited(uint32_t state, uint32_t cpu, uint32_t tid, const struct wait_details *details)
 {
-	struct wait_about copy;
+	struct wait_details copy;
 
-	if (about) {
-		copy = *about;
-		copy.e = (struct sample_event){ .source = SOURCE_SCHED, .kind = SAMPLE_ABOUT, .vm = 1, .process = 1,
+	if (details) {
+		copy = *details;
+		copy.e = (struct sample_event){ .source = SOURCE_SCHED, .kind = SAMPLE_DETAILS, .vm = 1, .process = 1,
 						.tid = tid, .cpu = cpu };
 		states__event(&states, &resolver, &copy, sizeof(copy));
 	}
@@ -33,7 +33,7 @@ static void waited(uint32_t state, uint32_t cpu, uint32_t tid, const struct wait
 	sample.event.tid = tid;
 	sample.event.thread = own_thread;
 	sample.event.cpu = cpu;
-	sample.event.flags = SAMPLE_HAS_ABOUT;
+	sample.event.flags = SAMPLE_HAS_DETAILS;
 	sample.event.state = state;
 	sample.event.value = 1000;
 	sample.event.count = wait_count;
@@ -52,7 +52,7 @@ static const struct report_label *label_of(const struct report *r, const char *n
 
 TEST(about_frames_are_below_states)
 {
-	struct wait_about about = { .file = { .fd = 4, .kind = FILE_PIPE, .inode = 9 } };
+	struct wait_details details = { .file = { .fd = 4, .kind = FILE_PIPE, .inode = 9 } };
 	struct report_view view = { .mode = &mode_offcpu, .by_value = true };
 	const struct report_label *label;
 	struct report r;
@@ -60,14 +60,14 @@ TEST(about_frames_are_below_states)
 	set_up();
 	memset(&states, 0, sizeof(states));
 	resolve__set_modes(&resolver, offcpu, 1);
-	resolver.about_wanted = ABOUT_FILE | ABOUT_HOLDER;
-	waited(STATE_IO, 0, 7, &about);
+	resolver.details_wanted = WAIT_DETAIL_FILE | WAIT_DETAIL_HOLDER;
+	waited(STATE_IO, 0, 7, &details);
 	/* It is of the thread of that CPU, and of no other one. */
 	waited(STATE_IO, 0, 7, NULL);
 	waited(STATE_IO, 0, 8, NULL);
 	waited(STATE_IO, 3, 7, NULL);
 	/* Who holds it is not known. */
-	waited(STATE_GVL, 1, 9, &about);
+	waited(STATE_GVL, 1, 9, &details);
 	CHECK(!frame_names__take_all(&frames, &table) && !report__build(&r, &tree, &frames, show, REPORT_BY_NAME, &view));
 	label = label_of(&r, "[pipe 9]");
 	CHECK(label && label->frame.kind == FRAME_DETAIL && label->total == 2000);
@@ -87,8 +87,8 @@ TEST(about_frames_are_below_states)
 
 TEST(about_who_ended_a_wait)
 {
-	struct wait_about about = { .waker = { .kind = PARTY_TASK, .tid = 77, .comm = "cat" },
-				    .gvl_waker = { .kind = PARTY_TASK, .process = 1, .tid = 78, .comm = "ruby" } };
+	struct wait_details details = { .waker = { .kind = PEER_TASK, .tid = 77, .comm = "cat" },
+				    .gvl_waker = { .kind = PEER_TASK, .process = 1, .tid = 78, .comm = "ruby" } };
 	struct report_view view = { .mode = &mode_offcpu, .by_value = true };
 	static const struct {
 		const char *name;
@@ -101,15 +101,15 @@ TEST(about_who_ended_a_wait)
 	set_up();
 	memset(&states, 0, sizeof(states));
 	resolve__set_modes(&resolver, offcpu, 1);
-	resolver.about_wanted = ABOUT_WAKER;
-	waited(STATE_QUEUE, 0, 7, &about);
-	waited(STATE_GVL, 0, 7, &about);
-	for (about.waker.kind = PARTY_INTERRUPT; about.waker.kind <= PARTY_NOBODY; about.waker.kind++)
-		waited(STATE_IO, 0, 7, &about);
-	about.waker.kind = PARTY_UNKNOWN;
-	waited(STATE_MUTEX, 0, 7, &about);
+	resolver.details_wanted = WAIT_DETAIL_WAKER;
+	waited(STATE_QUEUE, 0, 7, &details);
+	waited(STATE_GVL, 0, 7, &details);
+	for (details.waker.kind = PEER_INTERRUPT; details.waker.kind <= PEER_NOBODY; details.waker.kind++)
+		waited(STATE_IO, 0, 7, &details);
+	details.waker.kind = PEER_UNKNOWN;
+	waited(STATE_MUTEX, 0, 7, &details);
 	/* Nobody is told of who gave it a CPU. */
-	waited(STATE_RUNNABLE, 0, 7, &about);
+	waited(STATE_RUNNABLE, 0, 7, &details);
 	CHECK(!frame_names__take_all(&frames, &table) && !report__build(&r, &tree, &frames, show, REPORT_BY_NAME, &view));
 	for (size_t i = 0; i < sizeof(truth) / sizeof(truth[0]); i++) {
 		const struct report_label *label = label_of(&r, truth[i].name);
@@ -129,7 +129,7 @@ static void held(uint64_t time, uint64_t number, uint64_t thread, uint32_t id, u
 	struct hold_event hold = {
 		.e = { .time = time, .source = SOURCE_SCHED, .kind = SAMPLE_HOLD, .vm = 1, .process = 1, .detail = number,
 		       .extra = 1, .state = LOOK_CLOCK },
-		.party = { .kind = PARTY_THREAD, .vm = 1, .process = 1, .thread = thread, .slot = 1, .tid = (uint32_t)thread,
+		.peer = { .kind = PEER_THREAD, .vm = 1, .process = 1, .thread = thread, .slot = 1, .tid = (uint32_t)thread,
 			   .id = id, .ruby = { { .id = caller, .pc = fake__pc(fake__get(&ruby, caller), 3) } } },
 	};
 
@@ -146,7 +146,7 @@ static uint64_t total_of(const struct report *r, const char *name)
 /* A wait for the GVL is shared out among those that had it, by method and line and not by thread. */
 TEST(about_waits_for_the_gvl_are_shared_out)
 {
-	struct wait_about about = { .ractor = 1, .gvl_from = 1000000, .gvl_to = 2000000 };
+	struct wait_details details = { .ractor = 1, .gvl_from = 1000000, .gvl_to = 2000000 };
 	struct report_view view = { .mode = &mode_gvl, .by_value = true };
 	static const struct mode *const gvl[] = { &mode_gvl };
 	uint64_t count = 0;
@@ -155,14 +155,14 @@ TEST(about_waits_for_the_gvl_are_shared_out)
 	set_up();
 	memset(&states, 0, sizeof(states));
 	resolve__set_modes(&resolver, gvl, 1);
-	resolver.about_wanted = ABOUT_HOLDER;
+	resolver.details_wanted = WAIT_DETAIL_HOLDER;
 	held(900000, 1, 4, foo_id, foo_id);
 	held(1300000, 2, 5, foo_id, foo_id);
 	held(1500000, 3, 5, size_id, foo_id);
 	held(1600000, 4, 5, size_id, bar_id);
 	held(1650000, 5, 5, 0, 0);
 	held(2100000, 6, 5, foo_id, foo_id);
-	waited(STATE_GVL, 0, 7, &about);
+	waited(STATE_GVL, 0, 7, &details);
 	CHECK(!frame_names__take_all(&frames, &table) && !report__build(&r, &tree, &frames, show, REPORT_BY_NAME, &view));
 	CHECK_INT(r.samples, 1000);
 	CHECK_INT(total_of(&r, "[gvl]"), 1000);
@@ -178,15 +178,15 @@ TEST(about_waits_for_the_gvl_are_shared_out)
 	CHECK_INT(count, 1);
 	report__free(&r);
 	/* A short wait has whoever had the GVL when it began; and nobody waits for itself. */
-	about.gvl_to = 1000000 + HOLD_SHORT - 1;
-	about.gvl_holder = (struct wait_party){ .kind = PARTY_THREAD, .vm = 1, .process = 1, .thread = 9, .slot = 1, .tid = 9, .id = bar_id,
+	details.gvl_to = 1000000 + HOLD_SHORT - 1;
+	details.gvl_holder = (struct wait_peer){ .kind = PEER_THREAD, .vm = 1, .process = 1, .thread = 9, .slot = 1, .tid = 9, .id = bar_id,
 						.ruby = { { .id = bar_id, .pc = fake__pc(fake__get(&ruby, bar_id), 3) } } };
-	waited(STATE_GVL, 0, 7, &about);
-	about.gvl_to = 2000000;
+	waited(STATE_GVL, 0, 7, &details);
+	details.gvl_to = 2000000;
 	own_thread = 4;
-	waited(STATE_GVL, 0, 7, &about);
+	waited(STATE_GVL, 0, 7, &details);
 	own_thread = 5;
-	waited(STATE_GVL, 0, 7, &about);
+	waited(STATE_GVL, 0, 7, &details);
 	own_thread = 0;
 	CHECK(!frame_names__take_all(&frames, &table) && !report__build(&r, &tree, &frames, show, REPORT_BY_NAME, &view));
 	CHECK_INT(r.samples, 4000);
@@ -198,7 +198,7 @@ TEST(about_waits_for_the_gvl_are_shared_out)
 	wait_count = 2;
 	for (int i = 0; i < 1000; i++) {
 		sample_time = 1000003ull * (uint64_t)i;
-		waited(STATE_GVL, 0, 7, &about);
+		waited(STATE_GVL, 0, 7, &details);
 	}
 	wait_count = 1;
 	CHECK(!frame_names__take_all(&frames, &table) && !report__build(&r, &tree, &frames, show, REPORT_BY_NAME, &view));

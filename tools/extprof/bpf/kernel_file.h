@@ -30,7 +30,7 @@ struct socket {
 
 struct sockaddr_un___kernel {
 	unsigned short sun_family;
-	char sun_path[ABOUT_PATH_SIZE];
+	char sun_path[WAIT_DETAIL_PATH_SIZE];
 };
 
 struct unix_address {
@@ -105,8 +105,8 @@ static __always_inline int unix__path(struct unix_sock *u, struct wait_file *to)
 	    bpf_core_read(&size, sizeof(size), &address->len))
 		return -1;
 	size -= 2;	/* of the family */
-	if (size <= 0 || size > (int)ABOUT_PATH_SIZE ||
-	    bpf_probe_read_kernel(to->path, ABOUT_PATH_SIZE, (const char *)address +
+	if (size <= 0 || size > (int)WAIT_DETAIL_PATH_SIZE ||
+	    bpf_probe_read_kernel(to->path, WAIT_DETAIL_PATH_SIZE, (const char *)address +
 				  bpf_core_field_offset(address->name) + 2))
 		return -1;
 	to->path_size = (uint32_t)size;
@@ -125,17 +125,17 @@ static __always_inline void socket__describe(struct socket *socket, struct wait_
 	if (bpf_core_read(&family, sizeof(family), &common->skc_family))
 		return;
 	switch (family) {
-	case ABOUT_INET:
+	case WAIT_DETAIL_INET:
 		bpf_core_read(to->address, 4, &common->skc_rcv_saddr);
 		bpf_core_read(to->peer, 4, &common->skc_daddr);
 		break;
-	case ABOUT_INET6:
+	case WAIT_DETAIL_INET6:
 		if (!bpf_core_field_exists(common->skc_v6_daddr))
 			return;
 		bpf_core_read(to->address, 16, &common->skc_v6_rcv_saddr);
 		bpf_core_read(to->peer, 16, &common->skc_v6_daddr);
 		break;
-	case ABOUT_UNIX: {
+	case WAIT_DETAIL_UNIX: {
 		struct unix_sock *u = (void *)sk;
 
 		if (!bpf_core_type_exists(struct unix_sock))
@@ -148,7 +148,7 @@ static __always_inline void socket__describe(struct socket *socket, struct wait_
 		return;
 	}
 	to->family = family;
-	if (family == ABOUT_UNIX)
+	if (family == WAIT_DETAIL_UNIX)
 		return;
 	bpf_core_read(&to->port, sizeof(to->port), &common->skc_num);
 	bpf_core_read(&to->peer_port, sizeof(to->peer_port), &common->skc_dport);

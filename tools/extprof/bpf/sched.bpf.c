@@ -12,7 +12,7 @@
  * pay for that.  There a thread that is in no system call when it leaves the CPU is read at once: another
  * thread got the CPU, or its memory is not there.  The length of such a wait is sent when it goes on.
  */
-#include "bpf/about.bpf.h"
+#include "bpf/wait_details.bpf.h"
 #include "bpf/common.bpf.h"
 #include "bpf/unwind.bpf.h"
 #include "wire/histogram.h"
@@ -242,10 +242,10 @@ static __always_inline void leaves(struct task_struct *task, int preempted, uint
 	t->in_call = call >= 0;
 	t->call = (uint32_t)call;
 	t->off = OFF_YES;
-	if (about_wanted && t->in_call && !has_unsettled(t))
-		about_begins(t->account.process, t->account.tid, t->call);
+	if (details_wanted && t->in_call && !has_unsettled(t))
+		details_begin(t->account.process, t->account.tid, t->call);
 	/* If it keeps the GVL, others wait for the method that it is in. */
-	if (about_wanted & ABOUT_HOLDER)
+	if (details_wanted & WAIT_DETAIL_HOLDER)
 		look__at_current(LOOK_LEAVES);
 	if (!t->in_call && !waits_end_on_cpu)
 		send_stack(t, context, native);
@@ -354,7 +354,7 @@ __weak __noinline int describe_call(uint32_t tid)
 {
 	struct task_struct *task = task__current();
 	struct sched_thread *t = thread__find(tid);
-	struct wait_about *a = NULL;
+	struct wait_details *a = NULL;
 	uint32_t fd, number;
 	struct file *file;
 
@@ -362,11 +362,11 @@ __weak __noinline int describe_call(uint32_t tid)
 		return 0;
 	number = t->number;
 	fd = regs__fd(task__regs(task), t->kind, t->class.state, t->ruby_fd);
-	if (about_wanted & ABOUT_FILE)
-		a = about__make(t->account.process, t->account.tid);
+	if (details_wanted & WAIT_DETAIL_FILE)
+		a = details__make(t->account.process, t->account.tid);
 	/* Only Ruby knew it. */
 	if (a && a->file.fd != fd)
-		about__note_file(a, task, fd);
+		details__note_file(a, task, fd);
 	if (a && fd) {
 		t->detail = DETAIL_MAKE(number + 1, a->file.kind, t->class.wait_kind, t->class.has_gvl, fd);
 		return 0;
@@ -456,12 +456,12 @@ __weak __noinline int settle_call(uint32_t tid, long result)
 	settle_part(t, STATE_RUNNABLE, t->runnable);
 	t->blocked = t->runnable = t->stopped = 0;
 	/* A waker that was noted is to be forgotten in any case. */
-	if (about_wanted & ABOUT_WAKER || (t->parts && about_wanted & ABOUT_HOLDER)) {
-		struct wait_about *a = about__make(t->account.process, t->account.tid);
+	if (details_wanted & WAIT_DETAIL_WAKER || (t->parts && details_wanted & WAIT_DETAIL_HOLDER)) {
+		struct wait_details *a = details__make(t->account.process, t->account.tid);
 
-		if (a && t->parts && about_wanted & ABOUT_HOLDER)
-			about__settle(a, t, &head);
-		if (a && t->parts && about_wanted & ABOUT_WAKER)
+		if (a && t->parts && details_wanted & WAIT_DETAIL_HOLDER)
+			details__settle(a, t, &head);
+		if (a && t->parts && details_wanted & WAIT_DETAIL_WAKER)
 			waker__settle(a, &head, gvl, waker__timed_out(kind, result));
 		else if (a)
 			waker__forget(a);
@@ -483,8 +483,8 @@ static __always_inline void send_parts(struct sched_thread *t, uint8_t flags, vo
 
 	if (!parts || hit__find(&h) || hit__count(&h))
 		return;
-	if (about_wanted && flags & SAMPLE_IN_KERNEL && about__send(&h, t))
-		flags |= SAMPLE_HAS_ABOUT;
+	if (details_wanted && flags & SAMPLE_IN_KERNEL && details__send(&h, t))
+		flags |= SAMPLE_HAS_DETAILS;
 	if (flags & SAMPLE_IN_KERNEL && t->known) {
 		h.thread = t->account.thread;
 		h.thread_slot = t->account.thread_slot;
@@ -686,8 +686,8 @@ static __always_inline void thread__end(uint32_t tid)
 		__sync_fetch_and_add(&accounts_lost, 1);
 	}
 forget:
-	if (about_wanted)
-		about__forget(t->account.process, t->account.tid);
+	if (details_wanted)
+		details__forget(t->account.process, t->account.tid);
 	bpf_map_delete_elem(&threads, &tid);
 }
 

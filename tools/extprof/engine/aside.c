@@ -20,8 +20,8 @@
 struct aside_sample {
 	struct aside_sample *next;
 	size_t size;		/* of the event */
-	bool has_about;
-	struct wait_about about;
+	bool has_details;
+	struct wait_details details;
 	struct sample_event event;	/* with all that belongs to it behind */
 };
 
@@ -186,7 +186,7 @@ void aside__free(struct aside *a)
 	a->room = 0;
 }
 
-static enum resolve_turn put(struct aside_queue *q, const struct sample_event *e, size_t size, const struct wait_about *about)
+static enum resolve_turn put(struct aside_queue *q, const struct sample_event *e, size_t size, const struct wait_details *details)
 {
 	size_t bytes = offsetof(struct aside_sample, event) + size;
 	struct aside_sample *s = budget__has(&q->share, bytes) ? malloc(bytes) : NULL;
@@ -196,9 +196,9 @@ static enum resolve_turn put(struct aside_queue *q, const struct sample_event *e
 	budget__add(&q->share, (int64_t)bytes);
 	s->next = NULL;
 	s->size = size;
-	s->has_about = about;
-	if (about)
-		s->about = *about;
+	s->has_details = details;
+	if (details)
+		s->details = *details;
 	memcpy(&s->event, e, size);
 	*q->end = s;
 	q->end = &s->next;
@@ -206,14 +206,14 @@ static enum resolve_turn put(struct aside_queue *q, const struct sample_event *e
 }
 
 enum resolve_turn aside__turn(struct aside *a, struct vm *vm, const struct sample_event *e, size_t size,
-			      const struct wait_about *about)
+			      const struct wait_details *details)
 {
 	struct aside_queue *q;
 
 	if (!a->open || (!vm->turn.waiting && can_read(vm) && aside__has_time(a, vm)))
 		return TURN_NOW;
 	q = queue_of(a, vm);
-	return q ? put(q, e, size, about) : TURN_NEVER;
+	return q ? put(q, e, size, details) : TURN_NEVER;
 }
 
 /* -- taking them -------------------------------------------------------------------------------- */
@@ -229,9 +229,9 @@ static void resolve_first(struct aside *a, struct aside_queue *q, struct resolve
 	struct aside_sample *s = q->first;
 	uint64_t before = deadline__now();
 
-	c->about = s->has_about ? &s->about : NULL;
+	c->details = s->has_details ? &s->details : NULL;
 	resolve__event(c, &s->event, s->size);
-	c->about = NULL;
+	c->details = NULL;
 	aside__spend(a, q->vm, deadline__now() - before);
 	free_first(q);
 }

@@ -52,7 +52,7 @@ void aside__spend(struct aside *a, struct vm *vm, uint64_t ns);
 
 /* For the resolver: is the sample to be resolved now?  Else it is put aside, if there is room. */
 enum resolve_turn aside__turn(struct aside *a, struct vm *vm, const struct sample_event *e, size_t size,
-			      const struct wait_about *about);
+			      const struct wait_details *details);
 
 /* Resolve what waits, until that moment (CLOCK_MONOTONIC, ns), as far as its turn has come. */
 void aside__serve(struct aside *a, struct resolver *c, uint64_t until);

@@ -42,7 +42,7 @@ enum resolve_turn engine__turn(void *context, struct vm *vm, const struct sample
 {
 	struct engine *e = context;
 
-	return aside__turn(&e->aside, vm, s, size, e->resolver.about);
+	return aside__turn(&e->aside, vm, s, size, e->resolver.details);
 }
 
 static bool on_sample(void *context, const void *data, size_t size)

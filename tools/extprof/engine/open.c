@@ -107,7 +107,7 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	e->resolver.events = e->settings.events;
 	e->resolver.event_count = e->settings.event_count;
 	e->resolver.states = settings->states;
-	e->resolver.about_wanted = settings->about;
+	e->resolver.details_wanted = settings->details;
 	if (settings->kernel)
 		e->resolver.kernel = &e->kernel_frames;
 	groups__add_mask(&e->resolver.groups, settings->labels);
@@ -206,7 +206,7 @@ int engine__open(struct engine *e, struct diag *d)
 				    .syscall_latency = e->settings.syscall_latency,
 				    .events = e->settings.events, .event_count = e->settings.event_count,
 				    .event_period = e->settings.event_period,
-				    .figures = e->settings.figures, .call_figures = e->settings.syscall_figures, .about = e->settings.about, .each_wait = each_wait(e),
+				    .figures = e->settings.figures, .call_figures = e->settings.syscall_figures, .details = e->settings.details, .each_wait = each_wait(e),
 				    .states = states_shown(e), .native = e->settings.native,
 				    .plain = e->settings.all_native, .kernel = e->settings.kernel },
 		.follow_children = e->settings.selection.subprocesses || e->settings.selection.all,

@@ -35,7 +35,7 @@ static int open_remote(struct session **session, const struct session_options *o
 		diag__hint(d, "leave the system calls out, or use the reader ebpf");
 		return -EINVAL;
 	}
-	if (options->source_options.about) {
+	if (options->source_options.details) {
 		diag__set(d, DIAG_USAGE, EINVAL, "the files, the holders and the wakers of waits need eBPF: they are read in the "
 			  "thread itself");
 		diag__hint(d, "leave them out, or use the reader ebpf");
@@ -69,7 +69,7 @@ int reader__open(struct session **session, const struct session_options *options
 	err = bpf_session__open(session, options, d);
 	/* A user who asks for the kernel's tick does not want another reader. */
 	if (!err || *kind == READER_EBPF || (d->code != DIAG_PERMISSION && d->code != DIAG_NO_BPF) ||
-	    options->source_options.timer == TIMER_TICK || missing_source(wanted_sources(options)) || options->source_options.about ||
+	    options->source_options.timer == TIMER_TICK || missing_source(wanted_sources(options)) || options->source_options.details ||
 	    options->source_options.kernel || options->source_options.plain) {
 		*kind = READER_EBPF;
 		return err;

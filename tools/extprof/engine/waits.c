@@ -113,7 +113,7 @@ struct parts {
 		uint64_t ns;
 	} list[4];
 	uint64_t detail;
-	struct wait_about about;
+	struct wait_details details;
 };
 
 /* By the rule of bpf/sched.bpf.c. */
@@ -164,13 +164,13 @@ static int copy_stack(struct reading *r, uint32_t tid, const struct sched_thread
 }
 
 /* Have the next samples of the thread tell more of the wait. */
-static void send_about(struct reading *r, const struct sample_event *sample, struct wait_about *about)
+static void send_details(struct reading *r, const struct sample_event *sample, struct wait_details *details)
 {
-	about->e = *sample;
-	about->e.kind = SAMPLE_ABOUT;
-	about->e.nr_frames = 0;
-	about->e.flags &= ~SAMPLE_HAS_MACHINE;
-	states__event(&r->e->states, &r->e->resolver, about, sizeof(*about));
+	details->e = *sample;
+	details->e.kind = SAMPLE_DETAILS;
+	details->e.nr_frames = 0;
+	details->e.flags &= ~SAMPLE_HAS_MACHINE;
+	states__event(&r->e->states, &r->e->resolver, details, sizeof(*details));
 }
 
 static void send(struct reading *r, uint32_t tid, const struct sched_thread *t, struct parts *parts,
@@ -193,9 +193,9 @@ static void send(struct reading *r, uint32_t tid, const struct sched_thread *t, 
 		e->value = value;
 		e->count = 1;
 		e->detail = parts->detail;
-		if (r->waits.about) {
-			send_about(r, e, &parts->about);
-			e->flags |= SAMPLE_HAS_ABOUT;
+		if (r->waits.details) {
+			send_details(r, e, &parts->details);
+			e->flags |= SAMPLE_HAS_DETAILS;
 		}
 		states__event(&r->e->states, &r->e->resolver, e, event_queue__sample_size(e));
 	}
@@ -215,48 +215,48 @@ static void take_last_look(struct reading *r, const struct sched_thread *t, uint
 /* Find the holder of the lock.  Use the note that the BPF program made; if the wait began before the recording, use
  * Ruby's own wait_thread_slot. */
 static void find_holder(struct reading *r, const struct sched_thread *t, const struct thread_head *head,
-			struct wait_about *about)
+			struct wait_details *details)
 {
-	struct wait_about noted = { .file = { 0 } };
+	struct wait_details noted = { .file = { 0 } };
 	struct rb_debug_ext_thread other;
 	bool is_held = head->wait_kind == RB_DEBUG_EXT_WAIT_JOIN || head->wait_kind == RB_DEBUG_EXT_WAIT_MUTEX;
 
-	session__about(r->e->session, t->account.process, t->account.tid, &noted);
-	if (about__has_gvl_holder(&noted, head->serial, head->state, head->state_seq))
-		about->gvl_holder = noted.gvl_holder;
-	about->ractor = head->ractor;
-	about->gvl_from = head->ready_at > t->call_from ? head->ready_at : t->call_from;
-	about->gvl_to = head->state == RB_DEBUG_EXT_THREAD_READY ? r->look.now : 0;
-	if (about->gvl_to)
+	session__wait_details(r->e->session, t->account.process, t->account.tid, &noted);
+	if (details__has_gvl_holder(&noted, head->serial, head->state, head->state_seq))
+		details->gvl_holder = noted.gvl_holder;
+	details->ractor = head->ractor;
+	details->gvl_from = head->ready_at > t->call_from ? head->ready_at : t->call_from;
+	details->gvl_to = head->state == RB_DEBUG_EXT_THREAD_READY ? r->look.now : 0;
+	if (details->gvl_to)
 		take_last_look(r, t, head->ractor);
-	if (about__has_holder(&noted, head->serial, head->state, head->state_seq)) {
-		about->holder = noted.holder;
+	if (details__has_holder(&noted, head->serial, head->state, head->state_seq)) {
+		details->holder = noted.holder;
 		return;
 	}
 	/* The wait would be over if that thread had ended: its slot is still its own. */
 	if (!is_held || !head->wait_thread_slot ||
 	    tables__read_thread(&r->p->vm->layout, &r->p->vm->memory, head->wait_thread_slot, &other) || !other.thread)
 		return;
-	about->holder = (struct wait_party){
-		.kind = PARTY_THREAD, .thread = other.serial, .slot = head->wait_thread_slot, .tid = other.tid,
+	details->holder = (struct wait_peer){
+		.kind = PEER_THREAD, .thread = other.serial, .slot = head->wait_thread_slot, .tid = other.tid,
 		.vm = t->account.vm, .process = t->account.process,
 	};
 }
 
 /* Find who ended the part of the wait that is over. */
 static void find_waker(struct reading *r, const struct sched_thread *t, const struct thread_head *head, uint64_t gvl,
-		       struct wait_about *about)
+		       struct wait_details *details)
 {
-	struct wait_about noted = { .file = { 0 } };
+	struct wait_details noted = { .file = { 0 } };
 
-	session__about(r->e->session, t->account.process, t->account.tid, &noted);
-	about->gvl_waker = noted.gvl_waker;
+	session__wait_details(r->e->session, t->account.process, t->account.tid, &noted);
+	details->gvl_waker = noted.gvl_waker;
 	if (t->off == OFF_YES && !t->woken)
-		about->gvl_waker.kind = PARTY_NOBODY;
+		details->gvl_waker.kind = PEER_NOBODY;
 	if (!gvl)
-		about->waker = about->gvl_waker;
-	else if (about__has_waker(&noted, head->serial, head->state, head->state_seq))
-		about->waker = noted.waker;
+		details->waker = details->gvl_waker;
+	else if (details__has_waker(&noted, head->serial, head->state, head->state_seq))
+		details->waker = noted.waker;
 }
 
 /* Find the states of the wait, and its details. */
@@ -279,11 +279,11 @@ static void classify(struct reading *r, const struct sched_thread *t, const stru
 		return;
 	parts->detail = wait_state__detail(&c, thread ? &head : NULL, task->call, task->args, r->p->pid,
 					   r->p->vm && r->p->vm->space ? &r->p->vm->memory : NULL,
-					   r->waits.about & ABOUT_FILE, &parts->about.file);
-	if (thread && r->waits.about & ABOUT_HOLDER)
-		find_holder(r, t, &head, &parts->about);
-	if (r->waits.about & ABOUT_WAKER)
-		find_waker(r, t, &head, gvl, &parts->about);
+					   r->waits.details & WAIT_DETAIL_FILE, &parts->details.file);
+	if (thread && r->waits.details & WAIT_DETAIL_HOLDER)
+		find_holder(r, t, &head, &parts->details);
+	if (r->waits.details & WAIT_DETAIL_WAKER)
+		find_waker(r, t, &head, gvl, &parts->details);
 }
 
 static void account(struct sched_thread *t, uint32_t state, uint64_t ns)

@@ -93,7 +93,7 @@ static bool add_fd(pid_t pid, uint32_t fd, bool *is_epoll, struct text *out)
 		open_file__look(pid, fd, true, &socket);
 	*is_epoll = n == sizeof(epoll) - 1 && !memcmp(target, epoll, sizeof(epoll) - 1);
 	if (socket.kind == FILE_SOCKET)
-		about__add_file(&socket, pid, out);
+		details__add_file(&socket, pid, out);
 	else
 		text__add_clean(out, target, (size_t)n, TEXT_NAME_MAX);
 	return true;

@@ -128,8 +128,8 @@ static int set_states(struct settings *s, const struct extprof_recording_options
 	if (o->states && states__parse(o->states, &s->states))
 		return error__not_one_of(EXTPROF_STATES, "list of states", o->states, error);
 	s->sources = o->sources;
-	s->about = (o->files ? ABOUT_FILE : 0) | (o->holders ? ABOUT_HOLDER : 0) |
-		   (o->wakers ? ABOUT_WAKER : 0);
+	s->details = (o->files ? WAIT_DETAIL_FILE : 0) | (o->holders ? WAIT_DETAIL_HOLDER : 0) |
+		   (o->wakers ? WAIT_DETAIL_WAKER : 0);
 	if (!o->waits)
 		return 0;
 	if (!strcmp(o->waits, "each"))

@@ -81,7 +81,7 @@ void holders__add(struct holders *h, const struct hold_event *e)
 	if (last && (e->e.time < last->time || e->e.detail <= last->number))
 		drop(h, g, g->count);
 	g->list[g->count++] = (struct hold_seen){
-		.time = e->e.time, .number = e->e.detail, .look = e->e.state, .ip = e->e.ip, .party = e->party,
+		.time = e->e.time, .number = e->e.detail, .look = e->e.state, .ip = e->e.ip, .peer = e->peer,
 	};
 	h->looks++;
 }
@@ -90,7 +90,7 @@ void holders__add(struct holders *h, const struct hold_event *e)
 
 static bool is_same_thread(const struct hold_seen *a, const struct hold_seen *b)
 {
-	return a->party.thread == b->party.thread && a->party.vm == b->party.vm;
+	return a->peer.thread == b->peer.thread && a->peer.vm == b->peer.vm;
 }
 
 /* Which look tells who had the GVL from look `i` on until the next one, and where?  NULL: looks are missing. */
@@ -103,7 +103,7 @@ static struct hold_seen *look_of(struct gvl_seen *g, uint32_t i, uint64_t waits)
 	if (next->number != seen->number + 1)
 		return NULL;
 	/* It waits for the GVL and does not have it: the next one was given it, and has not run since. */
-	if (waits && seen->party.thread == waits && next->party.thread != waits)
+	if (waits && seen->peer.thread == waits && next->peer.thread != waits)
 		return look_of(g, i + 1, 0);
 	/* When it got the GVL it was where it had waited.  A later look at any moment of its work tells more. */
 	if (seen->look == LOOK_TURN && is_same_thread(seen, next) &&

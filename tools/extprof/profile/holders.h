@@ -28,7 +28,7 @@ struct hold_seen {
 	uint32_t look;		/* enum hold_look */
 	/* Its frames, see wait_details.c; of another `turn` they are of a profile before. */
 	uint32_t frame, thread_frame, turn;
-	struct wait_party party;
+	struct wait_peer peer;
 };
 
 /* Zero-initialise. */

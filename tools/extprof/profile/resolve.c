@@ -146,7 +146,7 @@ int resolve__restart(struct resolver *c)
 	c->frame_count = c->unknown_frames = c->unreadable_names = c->crowded_names = 0;
 	c->jit_leaves = c->jit_exact = c->gc_samples = c->unknown_threads = 0;
 	c->left_out_count = 0;
-	c->crowded_thread = c->crowded_process = c->crowded_about = 0;
+	c->crowded_thread = c->crowded_process = c->crowded_details = 0;
 	memset(c->crowded_label, 0, sizeof(c->crowded_label));
 	c->label_values = c->thread_count = 0;
 	c->unread_labels = c->expired_labels = 0;

@@ -91,7 +91,7 @@ struct resolver {
 	uint32_t left_out_count;
 
 	/* For what has no room for a frame of its own; 0 until they are made. */
-	uint32_t crowded_thread, crowded_process, crowded_about;
+	uint32_t crowded_thread, crowded_process, crowded_details;
 	uint32_t thread_count;		/* frames of threads, if there may be threads_max */
 	uint32_t crowded_label[GROUP_LABELS_MAX];
 	uint32_t label_values;		/* frames that labels may have made: see RESOLVE_LABELS_MAX */
@@ -107,8 +107,8 @@ struct resolver {
 	uint32_t key_count, key_values, crowded_keys;
 
 	/* More of the wait that the sample is of, if it has SAMPLE_HAS_ABOUT; NULL: that was not received. */
-	const struct wait_about *about;
-	uint32_t about_wanted;	/* which of it is shown, a mask of ABOUT_ */
+	const struct wait_details *details;
+	uint32_t details_wanted;	/* which of it is shown, a mask of WAIT_DETAIL_ */
 	struct holders *holders;	/* who had the GVL when; NULL: that is not known */
 	uint32_t holds_turn;	/* of the table of frames: hold_seen::frame of another turn is of none */
 

@@ -9,7 +9,7 @@
 #include "profile/resolve_parts.h"
 #include "wire/states.h"
 
-_Static_assert(1 + ABOUT_FRAMES_MAX <= SINK_BELOW_MAX, "a view has no room for what is below the code");
+_Static_assert(1 + WAIT_DETAIL_FRAMES_MAX <= SINK_BELOW_MAX, "a view has no room for what is below the code");
 
 /* An event of the user's choice. */
 static uint32_t event_frame(struct resolver *c, const struct sample_event *e)
@@ -145,7 +145,7 @@ int resolve__views(struct resolver *c, struct vm *vm, const struct sample_event 
 	uint64_t ns;
 
 	*count = 0;
-	if (about__shares(c, e, shares, &share_count))
+	if (details__shares(c, e, shares, &share_count))
 		return -ENOMEM;
 	ns = choose_shares(e, shares, &share_count);
 	largest_first(shares, share_count);
@@ -162,7 +162,7 @@ int resolve__views(struct resolver *c, struct vm *vm, const struct sample_event 
 		if (!mode__takes(mode, e, &view->weight) || !is_shown(c, mode, e))
 			continue;
 		if (add_innermost(c, vm, mode, e, view) ||
-		    (mode->has_states && about__frames(c, vm, e, view->below, &view->below_count)))
+		    (mode->has_states && details__frames(c, vm, e, view->below, &view->below_count)))
 			return -ENOMEM;
 		++*count;
 		if (mode->has_states && of_waits < WAIT_MODES_MAX) {

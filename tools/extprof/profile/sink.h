@@ -65,7 +65,7 @@ struct sink_sample {
 	 * the label.
 	 */
 	uint64_t label_marks;
-	/* One for each mode that takes the sample, or several that share its weight: see about__shares(). */
+	/* One for each mode that takes the sample, or several that share its weight: see details__shares(). */
 	const struct sink_view *views;
 	uint32_t view_count;
 };

@@ -22,7 +22,7 @@ void states__free(struct states *s)
 	map64__free(&s->base_map);
 	map64__free(&s->living);
 	map64__free(&s->shared);
-	free(s->abouts);
+	free(s->all_details);
 	holders__free(&s->holders);
 	free(s->second);
 	map64__free(&s->stack_map);
@@ -165,20 +165,20 @@ void states__end(struct states *s, struct resolver *c)
 #define CPUS_MAX 8192u
 
 /* Keep the details of a wait.  Details without room are not known later. */
-static void keep_about(struct states *s, const struct wait_about *about)
+static void keep_details(struct states *s, const struct wait_details *details)
 {
-	uint32_t cpu = about->e.cpu;
+	uint32_t cpu = details->e.cpu;
 
 	if (cpu >= CPUS_MAX)
 		return;
-	if (cpu >= s->about_count) {
-		if (array__reserve(&s->abouts, s->about_count, cpu + 1 - s->about_count, &s->about_room, CPUS_MAX,
-				   sizeof(*s->abouts)))
+	if (cpu >= s->details_count) {
+		if (array__reserve(&s->all_details, s->details_count, cpu + 1 - s->details_count, &s->details_room, CPUS_MAX,
+				   sizeof(*s->all_details)))
 			return;
-		memset(s->abouts + s->about_count, 0, (cpu + 1 - s->about_count) * sizeof(*s->abouts));
-		s->about_count = cpu + 1;
+		memset(s->all_details + s->details_count, 0, (cpu + 1 - s->details_count) * sizeof(*s->all_details));
+		s->details_count = cpu + 1;
 	}
-	s->abouts[cpu] = *about;
+	s->all_details[cpu] = *details;
 }
 
 /* Names are read now: the thread may end before a wait does. */
@@ -190,15 +190,15 @@ static void take_hold(struct states *s, struct resolver *c, const struct hold_ev
 	holders__add(&s->holders, hold);
 	c->holders = &s->holders;
 	if (vm)
-		about__read_names(vm, &hold->party);
+		details__read_names(vm, &hold->peer);
 }
 
-static const struct wait_about *about_of(const struct states *s, const struct sample_event *e)
+static const struct wait_details *details_of(const struct states *s, const struct sample_event *e)
 {
-	const struct wait_about *about = e->cpu < s->about_count ? &s->abouts[e->cpu] : NULL;
+	const struct wait_details *details = e->cpu < s->details_count ? &s->all_details[e->cpu] : NULL;
 
-	return about && e->flags & SAMPLE_HAS_ABOUT && about->e.tid == e->tid && about->e.process == e->process &&
-	       about->e.vm == e->vm ? about : NULL;
+	return details && e->flags & SAMPLE_HAS_DETAILS && details->e.tid == e->tid && details->e.process == e->process &&
+	       details->e.vm == e->vm ? details : NULL;
 }
 
 /* -- accounts ---------------------------------------------------------------------------------- */
@@ -418,9 +418,9 @@ int states__name_threads(struct states *s, const struct vm *vm)
 
 static void resolve_one(struct states *s, struct resolver *c, const struct sample_event *e, size_t size)
 {
-	c->about = about_of(s, e);
+	c->details = details_of(s, e);
 	resolve__event(c, e, size);
-	c->about = NULL;
+	c->details = NULL;
 }
 
 /* The event can stand for two samples: after the wait the thread could go on, and had no CPU. */
@@ -453,8 +453,8 @@ void states__event(struct states *s, struct resolver *c, const void *data, size_
 		resumed(s, c, e);
 	else if (e->kind == SAMPLE_ACCOUNT && size >= sizeof(*account))
 		take_account(s, c, account);
-	else if (e->kind == SAMPLE_ABOUT && size >= sizeof(struct wait_about))
-		keep_about(s, data);
+	else if (e->kind == SAMPLE_DETAILS && size >= sizeof(struct wait_details))
+		keep_details(s, data);
 	else if (e->kind == SAMPLE_HOLD && size >= sizeof(struct hold_event))
 		take_hold(s, c, data);
 	else if (e->flags & SAMPLE_WAITS)
@@ -469,10 +469,10 @@ void states__skip(struct states *s, struct resolver *c, const void *data, size_t
 	const struct account_event *account = data;
 	struct waiting_stack *w;
 
-	if (size >= sizeof(*e) && e->source == SOURCE_SCHED && e->kind == SAMPLE_ABOUT) {
+	if (size >= sizeof(*e) && e->source == SOURCE_SCHED && e->kind == SAMPLE_DETAILS) {
 		/* No sample.  Details that were told before belong to another wait. */
-		if (e->cpu < s->about_count)
-			s->abouts[e->cpu].e.tid = 0;
+		if (e->cpu < s->details_count)
+			s->all_details[e->cpu].e.tid = 0;
 		return;
 	}
 	if (size >= sizeof(struct hold_event) && e->source == SOURCE_SCHED && e->kind == SAMPLE_HOLD) {

@@ -54,9 +54,9 @@ struct states {
 	size_t stack_room;
 	struct map64 stack_map;		/* hash of process and tid -> place */
 	/* By CPU: what was told last of a wait.  The samples of the wait follow from the same CPU. */
-	struct wait_about *abouts;
-	uint32_t about_count;
-	size_t about_room;
+	struct wait_details *all_details;
+	uint32_t details_count;
+	size_t details_room;
 	struct holders holders;		/* who had which GVL when */
 	struct sample_event *second;	/* for the second sample of an event, with its frames */
 	size_t second_room;		/* bytes */

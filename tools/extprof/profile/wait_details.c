@@ -19,7 +19,7 @@
 static void add_address(const struct wait_file *file, const uint8_t *address, uint16_t port, struct text *out)
 {
 	char text[INET6_ADDRSTRLEN] = "";
-	bool six = file->family == ABOUT_INET6;
+	bool six = file->family == WAIT_DETAIL_INET6;
 
 	inet_ntop(six ? AF_INET6 : AF_INET, address, text, sizeof(text));
 	text__addf(out, six ? "[%s]:%u" : "%s:%u", text, port);
@@ -30,17 +30,17 @@ static void add_socket(const struct wait_file *file, struct text *out)
 	uint32_t size = file->path_size < sizeof(file->path) ? file->path_size : sizeof(file->path);
 
 	text__adds(out, "socket");
-	if (file->family == ABOUT_UNIX && size > 1) {
+	if (file->family == WAIT_DETAIL_UNIX && size > 1) {
 		/* The name of an abstract socket begins with a 0 and may contain others. */
 		bool abstract = !file->path[0];
 
 		text__adds(out, abstract ? " to @" : " to ");
 		text__add_clean(out, file->path + abstract,
-				abstract ? size - 1 : strnlen(file->path, size), ABOUT_PATH_SIZE);
-	} else if ((file->family == ABOUT_INET || file->family == ABOUT_INET6) && file->peer_port) {
+				abstract ? size - 1 : strnlen(file->path, size), WAIT_DETAIL_PATH_SIZE);
+	} else if ((file->family == WAIT_DETAIL_INET || file->family == WAIT_DETAIL_INET6) && file->peer_port) {
 		text__adds(out, " to ");
 		add_address(file, file->peer, file->peer_port, out);
-	} else if ((file->family == ABOUT_INET || file->family == ABOUT_INET6) && file->port) {
+	} else if ((file->family == WAIT_DETAIL_INET || file->family == WAIT_DETAIL_INET6) && file->port) {
 		text__adds(out, " at ");
 		add_address(file, file->address, file->port, out);
 	} else {
@@ -48,7 +48,7 @@ static void add_socket(const struct wait_file *file, struct text *out)
 	}
 }
 
-void about__add_file(const struct wait_file *file, pid_t pid, struct text *out)
+void details__add_file(const struct wait_file *file, pid_t pid, struct text *out)
 {
 	bool has_path = file->kind == FILE_REGULAR || file->kind == FILE_DIRECTORY || file->kind == FILE_DEVICE ||
 			file->kind == FILE_TERMINAL || file->kind == FILE_PIPE;
@@ -74,7 +74,7 @@ void about__add_file(const struct wait_file *file, pid_t pid, struct text *out)
 
 static void add_file_of(struct vm *vm, const struct wait_file *file, struct text *out)
 {
-	about__add_file(file, vm->space && !vm->exited ? vm->space->pid : 0, out);
+	details__add_file(file, vm->space && !vm->exited ? vm->space->pid : 0, out);
 }
 
 /* -- threads ------------------------------------------------------------------------------------- */
@@ -86,10 +86,10 @@ static const struct symbol *symbol_of(struct vm *vm, uint32_t id)
 	return symbol && symbol->state == SYMBOL_OK ? symbol : NULL;
 }
 
-void about__read_names(struct vm *vm, const struct wait_party *p)
+void details__read_names(struct vm *vm, const struct wait_peer *p)
 {
 	symbol_of(vm, p->id);
-	for (uint32_t i = 0; i < PARTY_CALLERS; i++)
+	for (uint32_t i = 0; i < PEER_CALLERS; i++)
 		symbol_of(vm, p->ruby[i].id);
 	if (p->thread)
 		threads__note(&vm->threads, p->thread, p->slot, p->tid);
@@ -111,13 +111,13 @@ static bool is_of_ruby(const struct symbol *symbol)
 }
 
 /* `ip`, `time`: of a look in the thread itself; else 0. */
-static struct place place_of(struct vm *vm, const struct wait_party *p, uint64_t ip, uint64_t time)
+static struct place place_of(struct vm *vm, const struct wait_peer *p, uint64_t ip, uint64_t time)
 {
 	struct place place = { .method = symbol_of(vm, p->id) };
-	const struct party_frame *f = NULL;
+	const struct peer_frame *f = NULL;
 	struct text path = { 0 };
 
-	for (uint32_t i = 0; i < PARTY_CALLERS && !f; i++) {
+	for (uint32_t i = 0; i < PEER_CALLERS && !f; i++) {
 		const struct symbol *symbol = symbol_of(vm, p->ruby[i].id);
 
 		if (!symbol || is_of_ruby(symbol))
@@ -158,20 +158,20 @@ static void add_place(const struct place *place, struct text *out)
 }
 
 /* NULL: it is not known, or it is no thread. */
-static const struct thread *party_thread(struct resolver *c, const struct wait_party *p, struct vm **vm)
+static const struct thread *peer_thread(struct resolver *c, const struct wait_peer *p, struct vm **vm)
 {
 	struct sample_event of = { .vm = p->vm, .process = p->process };
 	uint32_t row = PROCESS_NONE;
 
-	*vm = p->kind == PARTY_THREAD && p->thread ? c->vm_of(c->context, &of, &row) : NULL;
+	*vm = p->kind == PEER_THREAD && p->thread ? c->vm_of(c->context, &of, &row) : NULL;
 	return *vm ? threads__note(&(*vm)->threads, p->thread, p->slot, p->tid) : NULL;
 }
 
 /* "thread burner (77) in Object#burn, a.rb:8".  Returns its tid; 0: it is not known. */
-static uint32_t add_party(struct resolver *c, const struct wait_party *p, struct text *out)
+static uint32_t add_party(struct resolver *c, const struct wait_peer *p, struct text *out)
 {
 	struct vm *vm;
-	const struct thread *thread = party_thread(c, p, &vm);
+	const struct thread *thread = peer_thread(c, p, &vm);
 	struct place place;
 	uint32_t tid;
 
@@ -193,24 +193,24 @@ static uint32_t add_party(struct resolver *c, const struct wait_party *p, struct
 /* "woken by thread producer (78) in Thread::Queue#push".  *tid: 0 if it is no thread of the process that waits. */
 static void add_waker(struct resolver *c, const struct sample_event *e, struct text *out, uint32_t *tid, enum thread_role *role)
 {
-	const struct wait_party *p = e->state == STATE_GVL ? &c->about->gvl_waker : &c->about->waker;
+	const struct wait_peer *p = e->state == STATE_GVL ? &c->details->gvl_waker : &c->details->waker;
 
 	*tid = 0;
-	*role = p->kind == PARTY_TASK ? ROLE_NATIVE : ROLE_RUBY;
+	*role = p->kind == PEER_TASK ? ROLE_NATIVE : ROLE_RUBY;
 
 	switch (p->kind) {
-	case PARTY_NOBODY:
+	case PEER_NOBODY:
 		text__adds(out, "not woken in the recording");
 		return;
-	case PARTY_INTERRUPT:
+	case PEER_INTERRUPT:
 		text__adds(out, "woken by an interrupt");
 		return;
-	case PARTY_TIMER:
+	case PEER_TIMER:
 		text__adds(out, "woken by a timer");
 		return;
 	}
 	text__adds(out, "woken by ");
-	if (p->kind == PARTY_TASK) {
+	if (p->kind == PEER_TASK) {
 		text__adds(out, p->process ? "native thread " : "process ");
 		text__add_clean(out, p->comm, strnlen(p->comm, sizeof(p->comm)), sizeof(p->comm));
 		if (p->tid)
@@ -234,9 +234,9 @@ static uint32_t detail_frame(struct resolver *c, const char *key, const struct t
 	uint32_t frame;
 
 	f.bracketed = true;
-	if (!c->crowded_about) {
+	if (!c->crowded_details) {
 		f.name = "one of too many";
-		c->crowded_about = frame_table__add(c->frames, &f);
+		c->crowded_details = frame_table__add(c->frames, &f);
 	}
 	if (name->failed)
 		return 0;
@@ -250,7 +250,7 @@ static uint32_t detail_frame(struct resolver *c, const char *key, const struct t
 		f.approximate = place->approximate;
 	}
 	frame = frame_table__add(c->frames, &f);
-	return frame ? frame : c->crowded_about;
+	return frame ? frame : c->crowded_details;
 }
 
 /* One frame with that name.  0 or -ENOMEM. */
@@ -265,11 +265,11 @@ static int add_frame(struct resolver *c, const char *key, const struct text *nam
  * The frames of who holds something: where the thread is, and which thread that is.  Its method and line come first, so
  * that threads which do the same are one.  NULL as thread: it is not known.
  */
-static int holder_frames(struct resolver *c, const char *before, const struct wait_party *p, uint64_t ip, uint64_t time,
+static int holder_frames(struct resolver *c, const char *before, const struct wait_peer *p, uint64_t ip, uint64_t time,
 			 uint32_t frames[2])
 {
 	struct vm *vm;
-	const struct thread *thread = p ? party_thread(c, p, &vm) : NULL;
+	const struct thread *thread = p ? peer_thread(c, p, &vm) : NULL;
 	struct place place = { .path = NULL };
 	struct text text = { 0 };
 
@@ -285,7 +285,7 @@ static int holder_frames(struct resolver *c, const char *before, const struct wa
 	if (thread && groups__has(&c->groups, GROUP_THREAD)) {
 		text__clear(&text);
 		/* place_of() may have moved it. */
-		thread = party_thread(c, p, &vm);
+		thread = peer_thread(c, p, &vm);
 		thread__add_name(thread, &text);
 		frames[1] = detail_frame(c, DETAIL_HOLDER_THREAD, &text, NULL, thread->tid, ROLE_RUBY);
 	}
@@ -354,12 +354,12 @@ static int add_share(struct sharing *s, const uint32_t frames[2], uint64_t ns)
 static int share_part(void *context, struct hold_seen *seen, uint64_t ns)
 {
 	struct sharing *s = context;
-	const struct wait_party *first = &s->c->about->gvl_holder;
+	const struct wait_peer *first = &s->c->details->gvl_holder;
 	uint32_t frames[2];
 
 	/* A thread that waits does not have it: turns in between were too short to be told.  Who had it when the wait began has
 	 * had it for so short a time, and nobody knows who for a longer one: looks are missing. */
-	if (!seen || (seen->party.thread == s->e->thread && seen->party.vm == s->e->vm)) {
+	if (!seen || (seen->peer.thread == s->e->thread && seen->peer.vm == s->e->vm)) {
 		first = ns < HOLD_UNSEEN && first->kind && first->thread != s->e->thread ? first : NULL;
 		return holder_frames(s->c, "GVL held by ", first, 0, 0, frames) ? -ENOMEM : add_share(s, frames, ns);
 	}
@@ -368,7 +368,7 @@ static int share_part(void *context, struct hold_seen *seen, uint64_t ns)
 		frames[1] = seen->thread_frame;
 		return add_share(s, frames, ns);
 	}
-	if (holder_frames(s->c, "GVL held by ", &seen->party, seen->ip, seen->time, frames))
+	if (holder_frames(s->c, "GVL held by ", &seen->peer, seen->ip, seen->time, frames))
 		return -ENOMEM;
 	seen->frame = frames[0];
 	seen->thread_frame = frames[1];
@@ -376,59 +376,59 @@ static int share_part(void *context, struct hold_seen *seen, uint64_t ns)
 	return add_share(s, frames, ns);
 }
 
-int about__shares(struct resolver *c, const struct sample_event *e, struct wait_share *shares, uint32_t *count)
+int details__shares(struct resolver *c, const struct sample_event *e, struct wait_share *shares, uint32_t *count)
 {
 	struct sharing s = { .c = c, .e = e, .shares = shares, .count = count };
-	const struct wait_about *about = c->about;
+	const struct wait_details *details = c->details;
 	int err;
 
 	*count = 0;
-	if (!(e->flags & SAMPLE_HAS_ABOUT) || !about || !(c->about_wanted & ABOUT_HOLDER) || e->state != STATE_GVL)
+	if (!(e->flags & SAMPLE_HAS_DETAILS) || !details || !(c->details_wanted & WAIT_DETAIL_HOLDER) || e->state != STATE_GVL)
 		return 0;
 	/* No look tells of so short a time. */
-	if (about->gvl_to - about->gvl_from < HOLD_SHORT && about->gvl_holder.kind)
+	if (details->gvl_to - details->gvl_from < HOLD_SHORT && details->gvl_holder.kind)
 		return share_part(&s, NULL, 1);
 	err = !c->holders ? 0 :
-	      holders__each(c->holders, e->process, about->ractor, e->thread, about->gvl_from, about->gvl_to, share_part, &s);
+	      holders__each(c->holders, e->process, details->ractor, e->thread, details->gvl_from, details->gvl_to, share_part, &s);
 	return err || *count ? err : share_part(&s, NULL, 1);
 }
 
 /* -- all of them ----------------------------------------------------------------------------------- */
 
-int about__frames(struct resolver *c, struct vm *vm, const struct sample_event *e, uint32_t *stack, uint32_t *count)
+int details__frames(struct resolver *c, struct vm *vm, const struct sample_event *e, uint32_t *stack, uint32_t *count)
 {
-	const struct wait_about *about = c->about;
+	const struct wait_details *details = c->details;
 	struct text text = { 0 };
 	uint32_t frames[2], tid;
 	enum thread_role role;
 	int err = 0;
 
-	if (!(e->flags & SAMPLE_HAS_ABOUT))
+	if (!(e->flags & SAMPLE_HAS_DETAILS))
 		return 0;
-	if (!about) {
+	if (!details) {
 		text__adds(&text, "what it waited for was not received");
 		err = add_frame(c, "", &text, 0, ROLE_RUBY, stack, count);
 		goto cleanup;
 	}
-	if (e->state == STATE_IO && c->about_wanted & ABOUT_FILE && about->file.fd) {
-		add_file_of(vm, &about->file, &text);
+	if (e->state == STATE_IO && c->details_wanted & WAIT_DETAIL_FILE && details->file.fd) {
+		add_file_of(vm, &details->file, &text);
 		err = add_frame(c, "file", &text, 0, ROLE_RUBY, stack, count);
 	}
-	/* A wait for the GVL has about__shares(). */
-	if (!err && c->about_wanted & ABOUT_HOLDER && e->state == STATE_MUTEX) {
-		err = holder_frames(c, "lock held by ", &about->holder, 0, 0, frames);
+	/* A wait for the GVL has details__shares(). */
+	if (!err && c->details_wanted & WAIT_DETAIL_HOLDER && e->state == STATE_MUTEX) {
+		err = holder_frames(c, "lock held by ", &details->holder, 0, 0, frames);
 		stack[(*count)++] = frames[0];
 		if (!err && frames[1])
 			stack[(*count)++] = frames[1];
 	}
-	if (!err && c->about_wanted & ABOUT_HOLDER && e->state == STATE_JOIN) {
+	if (!err && c->details_wanted & WAIT_DETAIL_HOLDER && e->state == STATE_JOIN) {
 		text__clear(&text);
 		text__adds(&text, "joins ");
-		tid = add_party(c, &about->holder, &text);
+		tid = add_party(c, &details->holder, &text);
 		err = add_frame(c, "joined", &text, tid, ROLE_RUBY, stack, count);
 	}
 	/* For a wait for a CPU, for memory, or for leave to go on, no waker is told. */
-	if (!err && c->about_wanted & ABOUT_WAKER && e->state != STATE_RUNNABLE && e->state != STATE_FAULT &&
+	if (!err && c->details_wanted & WAIT_DETAIL_WAKER && e->state != STATE_RUNNABLE && e->state != STATE_FAULT &&
 	    e->state != STATE_STOPPED) {
 		text__clear(&text);
 		add_waker(c, e, &text, &tid, &role);

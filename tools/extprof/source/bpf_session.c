@@ -265,9 +265,9 @@ static void bpf_session__each_thread(const struct session *session, settle_callb
 	sched__each(used(session, SOURCE_SCHED), callback, context);
 }
 
-static bool bpf_session__about(const struct session *session, uint32_t process, uint32_t tid, struct wait_about *about)
+static bool bpf_session__wait_details(const struct session *session, uint32_t process, uint32_t tid, struct wait_details *details)
 {
-	return sched__about(used(session, SOURCE_SCHED), process, tid, about);
+	return sched__wait_details(used(session, SOURCE_SCHED), process, tid, details);
 }
 
 static bool bpf_session__last_look(const struct session *session, uint32_t process, uint32_t ractor, struct hold_event *e)
@@ -345,7 +345,7 @@ static const struct session_ops ops = {
 	.facts = bpf_session__facts,
 	.waits = bpf_session__waits,
 	.each_thread = bpf_session__each_thread,
-	.about = bpf_session__about,
+	.details = bpf_session__wait_details,
 	.last_look = bpf_session__last_look,
 	.unwind = bpf_session__unwind,
 	.begin_interval = bpf_session__begin_interval,

@@ -64,7 +64,7 @@ static void sched__destroy(struct source *s)
 /* Is more asked for than the kernel can tell? */
 static bool has_probe(const struct source *s)
 {
-	return s->options.about & (ABOUT_HOLDER | ABOUT_WAKER);
+	return s->options.details & (WAIT_DETAIL_HOLDER | WAIT_DETAIL_WAKER);
 }
 
 static int sched__create(struct source **source, const struct source_options *o, struct diag *d)
@@ -82,7 +82,7 @@ static int sched__create(struct source **source, const struct source_options *o,
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	s->options = *o;
 	s->nested = !sees_tids();
-	s->threads_fd = s->abouts_fd = s->looks_fd = s->gvl_waits_fd = -1;
+	s->threads_fd = s->details_fd = s->looks_fd = s->gvl_waits_fd = -1;
 	s->probe.name = "thread_state";
 	s->probe.semaphore = offsetof(struct rb_debug_ext_section, thread_semaphore);
 	s->quantum = o->each_wait ? 0 : 1000000000ull / o->rate;
@@ -99,7 +99,7 @@ static int sched__create(struct source **source, const struct source_options *o,
  * results tell whether a wait timed out. */
 static bool can_end_on_cpu(const struct source *s)
 {
-	return !(s->options.about & ABOUT_WAKER) && libbpf_find_vmlinux_btf_id("sched_exit_tp", BPF_TRACE_RAW_TP) > 0;
+	return !(s->options.details & WAIT_DETAIL_WAKER) && libbpf_find_vmlinux_btf_id("sched_exit_tp", BPF_TRACE_RAW_TP) > 0;
 }
 
 static int sched__configure(struct source *s, struct extprof_bpf *skel, struct diag *d)
@@ -125,13 +125,13 @@ static int sched__configure(struct source *s, struct extprof_bpf *skel, struct d
 	memcpy(s->programs, programs, sizeof(programs));
 	memcpy(s->lives, lives, sizeof(lives));
 	/* The last one is for who asks. */
-	s->program_count = s->options.about & ABOUT_WAKER ? PROGRAMS_MAX : PROGRAMS_MAX - 1;
+	s->program_count = s->options.details & WAIT_DETAIL_WAKER ? PROGRAMS_MAX : PROGRAMS_MAX - 1;
 	for (int i = 0; i < s->program_count; i++)
 		bpf_program__set_autoload(programs[i], true);
 	for (int i = 0; i < LIVES; i++)
 		bpf_program__set_autoload(lives[i], true);
 	bpf_program__set_autoload(skel->progs.waits_tids, s->nested);
-	s->look = s->options.about & ABOUT_HOLDER ? skel->progs.waits_look : NULL;
+	s->look = s->options.details & WAIT_DETAIL_HOLDER ? skel->progs.waits_look : NULL;
 	if (s->look)
 		bpf_program__set_autoload(s->look, true);
 	skel->bss->wait_quantum = s->quantum;
@@ -139,12 +139,12 @@ static int sched__configure(struct source *s, struct extprof_bpf *skel, struct d
 	skel->rodata->states_sampled = s->options.states ? s->options.states : ~0u;
 	skel->rodata->waits_end_on_cpu = s->ends_on_cpu;
 	call_kinds__copy(skel->rodata->call_kinds);
-	skel->rodata->about_wanted = s->options.about;
+	skel->rodata->details_wanted = s->options.details;
 	err = bpf_map__set_max_entries(skel->maps.threads, SCHED_THREADS_MAX);
 	if (!err && s->options.figures)
 		err = bpf_map__set_max_entries(skel->maps.gvl_waits, TARGETS_MAX);
-	if (!err && s->options.about)
-		err = bpf_map__set_max_entries(skel->maps.abouts, SCHED_THREADS_MAX);
+	if (!err && s->options.details)
+		err = bpf_map__set_max_entries(skel->maps.all_details, SCHED_THREADS_MAX);
 	if (!err && has_probe(s))
 		err = bpf_map__set_max_entries(skel->maps.gvl_looks, 4 * TARGETS_MAX);
 	if (!err && has_probe(s))
@@ -173,7 +173,7 @@ static int sched__open(struct source *s, struct extprof_bpf *skel, struct diag *
 	int err;
 
 	s->threads_fd = bpf_map__fd(skel->maps.threads);
-	s->abouts_fd = bpf_map__fd(skel->maps.abouts);
+	s->details_fd = bpf_map__fd(skel->maps.all_details);
 	s->looks_fd = bpf_map__fd(skel->maps.gvl_looks);
 	s->gvl_waits_fd = bpf_map__fd(skel->maps.gvl_waits);
 	s->interval = (volatile uint64_t *)&skel->bss->waits_interval;
@@ -446,7 +446,7 @@ void sched__waits(const struct source *s, struct session_waits *waits)
 {
 	*waits = (struct session_waits){
 		.stopped_at = s->stopped_at, .quantum = s->quantum, .states = s->options.states,
-		.about = s->options.about, .ends_on_cpu = s->ends_on_cpu,
+		.details = s->options.details, .ends_on_cpu = s->ends_on_cpu,
 	};
 }
 
@@ -496,11 +496,11 @@ void sched__each(const struct source *s, settle_callback callback, void *context
 	free(list);
 }
 
-bool sched__about(const struct source *s, uint32_t process, uint32_t tid, struct wait_about *about)
+bool sched__wait_details(const struct source *s, uint32_t process, uint32_t tid, struct wait_details *details)
 {
-	struct about_key key = { .process = process, .tid = tid };
+	struct details_key key = { .process = process, .tid = tid };
 
-	return s->options.about && !bpf_map_lookup_elem(s->abouts_fd, &key, about);
+	return s->options.details && !bpf_map_lookup_elem(s->details_fd, &key, details);
 }
 
 bool sched__last_look(const struct source *s, uint32_t process, uint32_t ractor, struct hold_event *e)
@@ -511,9 +511,9 @@ bool sched__last_look(const struct source *s, uint32_t process, uint32_t ractor,
 	if (!s->look || bpf_map_lookup_elem(s->looks_fd, &key, &w) || !w.waits)
 		return false;
 	*e = (struct hold_event){
-		.e = { .time = w.time, .ip = w.ip, .source = SOURCE_SCHED, .kind = SAMPLE_HOLD, .vm = w.party.vm,
+		.e = { .time = w.time, .ip = w.ip, .source = SOURCE_SCHED, .kind = SAMPLE_HOLD, .vm = w.peer.vm,
 		       .process = process, .detail = w.number + 1, .extra = key.ractor, .state = w.look },
-		.party = w.party,
+		.peer = w.peer,
 	};
 	return true;
 }

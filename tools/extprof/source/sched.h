@@ -19,7 +19,7 @@ void sched__waits(const struct source *s, struct session_waits *waits);
  */
 void sched__each(const struct source *s, settle_callback callback, void *context);
 /* Get the notes on the wait of the thread.  `tid`: in its own pid namespace.  False: there are none. */
-bool sched__about(const struct source *s, uint32_t process, uint32_t tid, struct wait_about *about);
+bool sched__wait_details(const struct source *s, uint32_t process, uint32_t tid, struct wait_details *details);
 bool sched__last_look(const struct source *s, uint32_t process, uint32_t ractor, struct hold_event *e);
 /* Sets losses->threads and losses->gvl_waits. */
 void sched__losses(const struct source *s, struct session_losses *losses);

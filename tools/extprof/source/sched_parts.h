@@ -32,7 +32,7 @@ struct source {
 	uint64_t stopped_at;	/* CLOCK_MONOTONIC, ns; 0: it has not been stopped */
 	uint64_t pause;		/* the last one, ns */
 	uint64_t lost;		/* threads that user space found no room for */
-	int abouts_fd, looks_fd;
+	int details_fd, looks_fd;
 	/* If extprof is in a pid namespace of its own: the tids in the outermost one, by those that are seen from here. */
 	bool nested;
 	bool ends_on_cpu;	/* as waits_end_on_cpu of the BPF programs */

@@ -69,7 +69,7 @@ void sched__forget(const struct source *s, uint32_t process)
 	struct gvl_key key = { .process = process, .ractor = 1 };
 
 	bpf_map_delete_elem(s->gvl_waits_fd, &process);
-	if (s->options.about)
+	if (s->options.details)
 		bpf_map_delete_elem(s->looks_fd, &key);
 }
 

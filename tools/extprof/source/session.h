@@ -50,7 +50,7 @@ struct session_waits {
 	uint64_t stopped_at;	/* the session was, CLOCK_MONOTONIC, ns; 0 never */
 	uint64_t quantum;	/* ns: shorter waits are not samples of their own; 0: each wait is a sample */
 	uint32_t states;	/* waits in these are samples, a mask of 1u << enum thread_state; 0: all */
-	uint32_t about;		/* what is told of waits besides their state, a mask of ABOUT_ */
+	uint32_t details;		/* what is told of waits besides their state, a mask of WAIT_DETAIL_ */
 	bool ends_on_cpu;	/* the stack of each wait is read when it is over; else that of a thread which is in no
 				 * system call is read when it leaves the CPU */
 };
@@ -138,7 +138,7 @@ struct session_ops {
 	/* Where the rules for native stacks go.  False: there are none. */
 	bool (*unwind)(const struct session *s, struct unwind_maps *maps);
 	/* Get the notes on the wait of the thread.  `tid`: in its own pid namespace.  False: there are none. */
-	bool (*about)(const struct session *s, uint32_t process, uint32_t tid, struct wait_about *about);
+	bool (*details)(const struct session *s, uint32_t process, uint32_t tid, struct wait_details *details);
 	/* The last look at the GVL of a ractor, if it has not been sent.  NULL: there are none. */
 	bool (*last_look)(const struct session *s, uint32_t process, uint32_t ractor, struct hold_event *e);
 
@@ -317,9 +317,9 @@ static inline void session__each_thread(const struct session *s, settle_callback
 	s->ops->each_thread(s, callback, context);
 }
 
-static inline bool session__about(const struct session *s, uint32_t process, uint32_t tid, struct wait_about *about)
+static inline bool session__wait_details(const struct session *s, uint32_t process, uint32_t tid, struct wait_details *details)
 {
-	return s->ops->about && s->ops->about(s, process, tid, about);
+	return s->ops->details && s->ops->details(s, process, tid, details);
 }
 
 static inline bool session__last_look(const struct session *s, uint32_t process, uint32_t ractor, struct hold_event *e)

@@ -7,8 +7,8 @@
  * When a thread begins to sleep and when it becomes ready is told by the VM's probe `thread_state`.  A note has the
  * thread's count of changes of its state (state_seq): that tells whether it belongs to the wait that ends.
  */
-#ifndef EXTPROF_ABOUT_BPF_H
-#define EXTPROF_ABOUT_BPF_H
+#ifndef EXTPROF_WAIT_DETAILS_BPF_H
+#define EXTPROF_WAIT_DETAILS_BPF_H
 
 /* Like EXTPROF_KERNEL: the unit tests define it as a fake. */
 #ifndef EXTPROF_KERNEL_FILE
@@ -17,15 +17,15 @@
 
 #include "bpf/common.bpf.h"
 #include EXTPROF_KERNEL_FILE
-#include "bpf/party.bpf.h"
+#include "bpf/peer.bpf.h"
 #include "bpf/probe.bpf.h"
 #include "wire/wait_details.h"
 #include "wire/states.h"
 
 /* Not 0: nothing is measured.  WAITS_HELD: user space puts the sums together, and what is here stays as it is. */
 volatile uint32_t waits_paused = 0;
-/* A mask of ABOUT_. */
-const volatile uint32_t about_wanted = 0;
+/* A mask of WAIT_DETAIL_. */
+const volatile uint32_t details_wanted = 0;
 /* By number of the system call. */
 const volatile uint8_t call_kinds[CALLS_MAX] = { 0 };
 
@@ -33,9 +33,9 @@ const volatile uint8_t call_kinds[CALLS_MAX] = { 0 };
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
-	__type(key, struct about_key);
-	__type(value, struct wait_about);
-} abouts SEC(".maps");
+	__type(key, struct details_key);
+	__type(value, struct wait_details);
+} all_details SEC(".maps");
 
 /* Allocated in advance: before 6.1 the kernel allows no other map in the program of a timer. */
 struct {
@@ -45,30 +45,30 @@ struct {
 	__type(value, struct gvl_watch);
 } gvl_looks SEC(".maps");
 
-static __always_inline struct wait_about *about__find(uint32_t process, uint32_t tid)
+static __always_inline struct wait_details *details__find(uint32_t process, uint32_t tid)
 {
-	struct about_key key = { .process = process, .tid = tid };
+	struct details_key key = { .process = process, .tid = tid };
 
-	return bpf_map_lookup_elem(&abouts, &key);
+	return bpf_map_lookup_elem(&all_details, &key);
 }
 
-static __always_inline struct wait_about *about__make(uint32_t process, uint32_t tid)
+static __always_inline struct wait_details *details__make(uint32_t process, uint32_t tid)
 {
-	static const struct wait_about none = { 0 };
-	struct about_key key = { .process = process, .tid = tid };
-	struct wait_about *a = bpf_map_lookup_elem(&abouts, &key);
+	static const struct wait_details none = { 0 };
+	struct details_key key = { .process = process, .tid = tid };
+	struct wait_details *a = bpf_map_lookup_elem(&all_details, &key);
 
 	if (a)
 		return a;
-	bpf_map_update_elem(&abouts, &key, &none, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&abouts, &key);
+	bpf_map_update_elem(&all_details, &key, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&all_details, &key);
 }
 
-static __always_inline void about__forget(uint32_t process, uint32_t tid)
+static __always_inline void details__forget(uint32_t process, uint32_t tid)
 {
-	struct about_key key = { .process = process, .tid = tid };
+	struct details_key key = { .process = process, .tid = tid };
 
-	bpf_map_delete_elem(&abouts, &key);
+	bpf_map_delete_elem(&all_details, &key);
 }
 
 /* The file descriptor that the wait of the current thread is on, as wait__fd(). */
@@ -85,7 +85,7 @@ static __always_inline uint32_t regs__fd(struct pt_regs___kernel *regs, uint32_t
 }
 
 /* The current thread waits on the file of `fd` - 1: note what that is. */
-static __always_inline void about__note_file(struct wait_about *a, struct task_struct *task, uint32_t fd)
+static __always_inline void details__note_file(struct wait_details *a, struct task_struct *task, uint32_t fd)
 {
 	struct file *file = fd ? task__file(task, fd - 1) : NULL;
 
@@ -100,14 +100,14 @@ static __always_inline void about__note_file(struct wait_about *a, struct task_s
  * The current thread leaves its CPU in the system call for the first time: the file is still the one that
  * the call has.  A function of its own, and not static: the verifier follows it once.
  */
-__weak __noinline int about_begins(uint32_t process, uint32_t tid, uint32_t number)
+__weak __noinline int details_begin(uint32_t process, uint32_t tid, uint32_t number)
 {
 	struct task_struct *task = task__current();
-	struct wait_about *a = about__make(process, tid);
+	struct wait_details *a = details__make(process, tid);
 	uint32_t kind = number < CALLS_MAX ? call_kinds[number & (CALLS_MAX - 1)] : CALL_OTHER;
 
-	if (a && about_wanted & ABOUT_FILE)
-		about__note_file(a, task, regs__fd(task__regs(task), kind, STATE_NATIVE, -1));
+	if (a && details_wanted & WAIT_DETAIL_FILE)
+		details__note_file(a, task, regs__fd(task__regs(task), kind, STATE_NATIVE, -1));
 	return 0;
 }
 
@@ -120,11 +120,11 @@ __weak __noinline int about_begins(uint32_t process, uint32_t tid, uint32_t numb
 	read_target(&(to), sizeof(to), (a)->slot + __builtin_offsetof(struct rb_debug_ext_thread, field))
 
 /* Where is the slot of the current thread, which has that serial? */
-static __always_inline void about__find_slot(const struct target_config *cfg, const struct party_tables *tables,
-					     struct task_struct *task, struct wait_about *a, uint64_t serial,
+static __always_inline void details__find_slot(const struct target_config *cfg, const struct peer_tables *tables,
+					     struct task_struct *task, struct wait_details *a, uint64_t serial,
 					     uint32_t state)
 {
-	uint32_t slot = party__current_slot(cfg, tables, task);
+	uint32_t slot = peer__current_slot(cfg, tables, task);
 	uint64_t found = 0;
 
 	/* A thread that runs for the first time has no EC yet, but it has the GVL. */
@@ -132,17 +132,17 @@ static __always_inline void about__find_slot(const struct target_config *cfg, co
 		slot = tables->gvl_thread_slot;
 	a->serial = 0;
 	a->slot_number = slot;
-	a->slot = party__slot(cfg, tables, slot);
+	a->slot = peer__slot(cfg, tables, slot);
 	if (a->slot && !SLOT_READ(a, serial, found) && found == serial)
 		a->serial = serial;
 }
 
 /* The current thread is about to sleep: the slot of the owner of the Mutex, or of the thread that is joined; 0: none. */
-static __always_inline uint32_t about__sleeps_for(struct wait_about *a)
+static __always_inline uint32_t details__sleeps_for(struct wait_details *a)
 {
 	uint32_t kind = 0, slot = 0;
 
-	a->holder.kind = PARTY_UNKNOWN;
+	a->holder.kind = PEER_UNKNOWN;
 	if (SLOT_READ(a, wait_kind, kind) || (kind != RB_DEBUG_EXT_WAIT_JOIN && kind != RB_DEBUG_EXT_WAIT_MUTEX) ||
 	    SLOT_READ(a, wait_thread_slot, slot))
 		return 0;
@@ -188,7 +188,7 @@ static __always_inline void look__send(struct target_config *cfg, struct gvl_wat
 	e->e.detail = w->number;
 	e->e.extra = ractor;
 	e->e.state = w->look;
-	e->party = w->party;
+	e->peer = w->peer;
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
@@ -208,7 +208,7 @@ static __always_inline void look__leave(struct gvl_watch *w)
 }
 
 /* A thread has the GVL of the ractor, and is there.  Threads on several CPUs see that.  `ip`: in its JIT code; 0: not known. */
-static __always_inline void look__note(struct target_config *cfg, uint32_t ractor, const struct wait_party *p,
+static __always_inline void look__note(struct target_config *cfg, uint32_t ractor, const struct wait_peer *p,
 				       uint32_t reason, uint64_t ip)
 {
 	struct gvl_watch *w;
@@ -219,8 +219,8 @@ static __always_inline void look__note(struct target_config *cfg, uint32_t racto
 	if (!w || look__enter(w))
 		return;
 	now = bpf_ktime_get_ns();
-	if (w->look == reason && reason != LOOK_TURN && w->party.thread == p->thread && w->party.id == p->id &&
-	    w->party.ruby[0].pc == p->ruby[0].pc)
+	if (w->look == reason && reason != LOOK_TURN && w->peer.thread == p->thread && w->peer.id == p->id &&
+	    w->peer.ruby[0].pc == p->ruby[0].pc)
 		goto leave;
 	if (w->waits && now - w->time >= HOLD_SHORT)
 		look__send(cfg, w, ractor);
@@ -228,7 +228,7 @@ static __always_inline void look__note(struct target_config *cfg, uint32_t racto
 	w->ip = ip;
 	w->look = reason;
 	w->waits = 1;
-	w->party = *p;
+	w->peer = *p;
 	/* The timer comes at any moment, be it of a short time. */
 	if (reason == LOOK_CLOCK)
 		look__send(cfg, w, ractor);
@@ -250,9 +250,9 @@ static __always_inline void look__settle(struct target_config *cfg, uint32_t rac
 }
 
 /* The ractor of the current thread, which has these details, if any.  If it is not known, it is the main one. */
-static __always_inline uint32_t look__ractor(struct hit *h, struct wait_about **a)
+static __always_inline uint32_t look__ractor(struct hit *h, struct wait_details **a)
 {
-	*a = about__find(h->cfg->process, task__tid(h->task, h->tid));
+	*a = details__find(h->cfg->process, task__tid(h->task, h->tid));
 	return ractor_or_main(*a ? (*a)->ractor : 0);
 }
 
@@ -263,15 +263,15 @@ static __always_inline uint32_t look__ractor(struct hit *h, struct wait_about **
 __weak __noinline uint32_t slot_with_gvl(void)
 {
 	struct hit h = { .source = SOURCE_SCHED };
-	struct party_tables tables;
-	struct wait_about *a;
+	struct peer_tables tables;
+	struct wait_details *a;
 	uint32_t slot, ractor;
 
-	if (hit__find(&h) || !h.cfg->section || h.cfg->flags & TARGET_WATCHED || party__tables(h.cfg, &tables))
+	if (hit__find(&h) || !h.cfg->section || h.cfg->flags & TARGET_WATCHED || peer__tables(h.cfg, &tables))
 		return 0;
 	ractor = look__ractor(&h, &a);
-	slot = party__gvl(h.cfg, &tables, ractor);
-	if (!slot || (a && a->slot_number ? a->slot_number : party__current_slot(h.cfg, &tables, h.task)) != slot)
+	slot = peer__gvl(h.cfg, &tables, ractor);
+	if (!slot || (a && a->slot_number ? a->slot_number : peer__current_slot(h.cfg, &tables, h.task)) != slot)
 		return 0;
 	return slot;
 }
@@ -279,17 +279,17 @@ __weak __noinline uint32_t slot_with_gvl(void)
 /* The address of that slot; 0: it cannot be read. */
 static __always_inline uint64_t look__slot(const struct target_config *cfg, uint32_t slot)
 {
-	struct party_tables tables;
+	struct peer_tables tables;
 
-	return party__tables(cfg, &tables) ? 0 : party__slot(cfg, &tables, slot);
+	return peer__tables(cfg, &tables) ? 0 : peer__slot(cfg, &tables, slot);
 }
 
 /* The current thread, which has that slot and the GVL: note the method that it is in. */
 __weak __noinline int note_look(uint32_t slot, uint32_t reason)
 {
 	struct hit h = { .source = SOURCE_SCHED };
-	struct wait_party p;
-	struct wait_about *a;
+	struct wait_peer p;
+	struct wait_details *a;
 	uint32_t ractor;
 	uint64_t at;
 
@@ -297,7 +297,7 @@ __weak __noinline int note_look(uint32_t slot, uint32_t reason)
 		return 0;
 	at = look__slot(h.cfg, slot);
 	__builtin_memset(&p, 0, sizeof(p));
-	if (party__at(h.cfg, at, slot, &p, PARTY_ONCE))
+	if (peer__at(h.cfg, at, slot, &p, PEER_ONCE))
 		return 0;
 	ractor = look__ractor(&h, &a);
 	look__note(h.cfg, ractor, &p, reason, task__user_ip());
@@ -327,25 +327,25 @@ int waits_look(void *context)
  * The thread has another state: note who has what it waits for.  A thread that has become ready waits for the GVL; if
  * another thread has made it ready, that can be who has it.
  */
-static __always_inline void about__note_holder(struct target_config *cfg, const struct party_tables *tables,
-					       struct wait_about *a, uint32_t state, int own)
+static __always_inline void details__note_holder(struct target_config *cfg, const struct peer_tables *tables,
+					       struct wait_details *a, uint32_t state, int own)
 {
 	/* In a map: the verifier does not follow its values. */
-	struct wait_party *p = &a->gvl_holder;
+	struct wait_peer *p = &a->gvl_holder;
 	uint32_t slot = 0;
 	uint64_t seq = 0;
 
-	p->kind = PARTY_UNKNOWN;
+	p->kind = PEER_UNKNOWN;
 	if (state == RB_DEBUG_EXT_THREAD_SLEEPING)
-		slot = about__sleeps_for(a);
+		slot = details__sleeps_for(a);
 	else if (SLOT_READ(a, ractor, a->ractor))
 		return;
 	else if (state == RB_DEBUG_EXT_THREAD_READY)
-		slot = party__gvl(cfg, tables, a->ractor);
+		slot = peer__gvl(cfg, tables, a->ractor);
 	else if (state == RB_DEBUG_EXT_THREAD_RUNNING && own)
 		slot = a->slot_number;
 	/* One place, so that the verifier follows it once. */
-	if (!slot || SLOT_READ(a, state_seq, seq) || party__of_slot(cfg, tables, slot, p, PARTY_TRIES))
+	if (!slot || SLOT_READ(a, state_seq, seq) || peer__of_slot(cfg, tables, slot, p, PEER_TRIES))
 		return;
 	p->seq = seq;
 	if (state != RB_DEBUG_EXT_THREAD_SLEEPING) {
@@ -353,35 +353,35 @@ static __always_inline void about__note_holder(struct target_config *cfg, const 
 		return;
 	}
 	a->holder = *p;
-	p->kind = PARTY_UNKNOWN;
+	p->kind = PEER_UNKNOWN;
 }
 
 /* The state of a thread of the current process has changed.  Not static: the verifier follows it once. */
 __weak __noinline int note_state(uint64_t serial, uint32_t state, uint32_t tid)
 {
 	struct hit h = { .source = SOURCE_SCHED };
-	struct party_tables tables;
-	struct wait_about *a;
+	struct peer_tables tables;
+	struct wait_details *a;
 	int own;
 
-	if (hit__find(&h) || party__tables(h.cfg, &tables))
+	if (hit__find(&h) || peer__tables(h.cfg, &tables))
 		return 0;
 	/* It has no native thread yet. */
 	if (!tid)
 		return 0;
 	own = tid == task__tid(h.task, h.tid);
-	a = about__make(h.cfg->process, tid);
+	a = details__make(h.cfg->process, tid);
 	if (!a)
 		return 0;
 	if (own && a->serial != serial)
-		about__find_slot(h.cfg, &tables, h.task, a, serial, state);
+		details__find_slot(h.cfg, &tables, h.task, a, serial, state);
 	/* Another thread cannot tell where the slot of this one is.  It tells itself in its first wait. */
 	if (a->serial != serial)
 		return 0;
-	if (about_wanted & ABOUT_WAKER && state == RB_DEBUG_EXT_THREAD_READY && !own)
+	if (details_wanted & WAIT_DETAIL_WAKER && state == RB_DEBUG_EXT_THREAD_READY && !own)
 		waker__made_ready(a);
-	if (about_wanted & ABOUT_HOLDER)
-		about__note_holder(h.cfg, &tables, a, state, own);
+	if (details_wanted & WAIT_DETAIL_HOLDER)
+		details__note_holder(h.cfg, &tables, a, state, own);
 	return 0;
 }
 
@@ -399,12 +399,12 @@ int waits_state_changed(bpf_user_pt_regs_t *regs)
 }
 
 /* The call is over, and Ruby says this of the thread, which waited: forget notes that are of another wait. */
-static __always_inline void about__settle(struct wait_about *a, const struct sched_thread *t, const struct thread_head *head)
+static __always_inline void details__settle(struct wait_details *a, const struct sched_thread *t, const struct thread_head *head)
 {
-	if (!about__has_holder(a, head->serial, head->state, head->state_seq))
-		a->holder.kind = PARTY_UNKNOWN;
-	if (!about__has_gvl_holder(a, head->serial, head->state, head->state_seq))
-		a->gvl_holder.kind = PARTY_UNKNOWN;
+	if (!details__has_holder(a, head->serial, head->state, head->state_seq))
+		a->holder.kind = PEER_UNKNOWN;
+	if (!details__has_gvl_holder(a, head->serial, head->state, head->state_seq))
+		a->gvl_holder.kind = PEER_UNKNOWN;
 	a->ractor = head->ractor;
 	a->gvl_from = head->ready_at > t->call_from ? head->ready_at : t->call_from;
 	a->gvl_to = head->state == RB_DEBUG_EXT_THREAD_READY ? t->to : 0;
@@ -414,18 +414,18 @@ static __always_inline void about__settle(struct wait_about *a, const struct sch
 
 /* Send it before the samples of the current thread.  1: it was sent.  0: there is nothing to tell, or
  * no room: then the samples have no such frame. */
-static __always_inline int about__send(const struct hit *h, const struct sched_thread *t)
+static __always_inline int details__send(const struct hit *h, const struct sched_thread *t)
 {
-	struct wait_about *a = about__find(t->account.process, t->account.tid);
+	struct wait_details *a = details__find(t->account.process, t->account.tid);
 	int sent;
 
 	if (!a)
 		return 0;
-	if (about_wanted & ABOUT_HOLDER && a->gvl_to)
+	if (details_wanted & WAIT_DETAIL_HOLDER && a->gvl_to)
 		look__settle(h->cfg, a->ractor);
 	a->e.time = bpf_ktime_get_ns();
 	a->e.source = SOURCE_SCHED;
-	a->e.kind = SAMPLE_ABOUT;
+	a->e.kind = SAMPLE_DETAILS;
 	a->e.vm = h->cfg->vm;
 	a->e.process = t->account.process;
 	a->e.tid = t->account.tid;
@@ -435,4 +435,4 @@ static __always_inline int about__send(const struct hit *h, const struct sched_t
 	return sent;
 }
 
-#endif /* EXTPROF_ABOUT_BPF_H */
+#endif /* EXTPROF_WAIT_DETAILS_BPF_H */
