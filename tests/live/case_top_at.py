@@ -26,7 +26,7 @@ def hang = Queue.new.pop
 log = []
 def span(log, name, s) = (from = now; send(name, s); log << [name, from, now].join(" "))
 Thread.new { loop { span(log, :alpha, 0.7); span(log, :beta, 1.1) } }.name = "phases"
-Thread.new { span(log, :long, 13) ; sleep }.name = "long"
+Thread.new { long(60) }.name = "long"
 Thread.new { hang }.name = "hang"
 puts "ready"
 gets
