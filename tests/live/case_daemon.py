@@ -86,16 +86,16 @@ def by_the_clock(ctx):
 @case(timeout=120, patient=True)
 def goes_on_after_kill(ctx):
     """kill -9: what was written is there, the next one goes on in the folder, and says how long nothing was recorded."""
-    ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
+    ruby = ctx.ruby(ctx.write("daemon_killed.rb", case_rotate.PROGRAM))
     ruby.expect("ready")
-    daemon = start(ctx, "--rotate", "1s", "--name", "daemon_spans.rb")
+    daemon = start(ctx, "--rotate", "1s", "--name", "daemon_killed.rb")
     harness.until(lambda: len(files(ctx)) >= 3, "there are not 3 files", timeout=60)
     daemon.kill()
     before = files(ctx)
     # The time without a recording is what is told, in whole seconds.
     killed = time.time()
     time.sleep(4)
-    daemon = start(ctx, "--rotate", "1s", "--name", "daemon_spans.rb", says="the history of")
+    daemon = start(ctx, "--rotate", "1s", "--name", "daemon_killed.rb", says="the history of")
     harness.until(lambda: len(files(ctx)) >= len(before) + 2, "it does not go on", timeout=60)
     said = end(daemon)
     told = re.search(r"ends at (.{19}), (\d+) s ago", said)
@@ -146,14 +146,14 @@ def recorded_of(ctx, path):
 def keeps_its_budget(ctx):
     """Above it the rate becomes lower and extprof's CPU time with it, by /proc; without the load it becomes higher again. At each
     rate samples stand for the program's own clock, and so does the report of all."""
-    burners = [ctx.ruby(ctx.write("spans-burn.rb", BURNS)) for _ in range(2)]
-    options = ["--name", "*spans*", "-m", "cpu", "-F", "1249"]
+    burners = [ctx.ruby(ctx.write("daemon_burns.rb", BURNS)) for _ in range(2)]
+    options = ["--name", "daemon_bu*.rb", "-m", "cpu", "-F", "1249"]
     first = start(ctx, *options, folder="first")
     time.sleep(3)
     before = own_use(first, 4)
     end(first)
     budget = round(100 * 0.4 * before[1], 2)
-    ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
+    ruby = ctx.ruby(ctx.write("daemon_budget.rb", case_rotate.PROGRAM))
     ruby.expect("ready")
     daemon = start(ctx, *options, "--budget", "%s%%/2s" % budget)
     daemon.says("samples a second instead of 1249", timeout=60)
@@ -207,7 +207,7 @@ def keeps_its_budget(ctx):
 @case(timeout=120, patient=True)
 def removes_old_files(ctx):
     """By age and by size; files of others stay."""
-    ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
+    ruby = ctx.ruby(ctx.write("daemon_removes.rb", case_rotate.PROGRAM))
     ruby.expect("ready")
     os.mkdir(ctx.path("history"), 0o700)
     old = ctx.path("history/extprof-20200101-000000-000Z.extprof")
@@ -216,7 +216,7 @@ def removes_old_files(ctx):
         with open(path, "w") as f:
             f.write("x" * 100000)
         os.utime(path, (0, 0))
-    daemon = start(ctx, "--rotate", "500ms", "--name", "daemon_spans.rb", "--keep-for", "5s")
+    daemon = start(ctx, "--rotate", "500ms", "--name", "daemon_removes.rb", "--keep-for", "5s")
     check(not os.path.exists(old) and os.path.exists(mine), "of %s", os.listdir(ctx.path("history")))
     harness.until(lambda: len(files(ctx)) >= 12, "there are not 12 files", timeout=60)
     first = files(ctx)[0]
@@ -224,7 +224,7 @@ def removes_old_files(ctx):
     end(daemon)
     left = files(ctx)
     check(len(left) >= 5, "%d are left", len(left))
-    daemon = start(ctx, "--rotate", "500ms", "--name", "daemon_spans.rb", "--keep-size", "1M")
+    daemon = start(ctx, "--rotate", "500ms", "--name", "daemon_removes.rb", "--keep-size", "1M")
     size = sum(os.stat(p).st_blocks * 512 for p in glob.glob(ctx.path("history/extprof-*")))
     check(size <= (1 << 20) + 200000, "%d bytes are left", size)
     end(daemon)
@@ -357,12 +357,12 @@ def served(ctx, folder, text, counters):
 @case(timeout=120, patient=True)
 def reads_its_configuration(ctx):
     """The command line comes first; SIGHUP has the file read again, and a wrong one changes nothing."""
-    ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
+    ruby = ctx.ruby(ctx.write("daemon_reads_its_configuration.rb", case_rotate.PROGRAM))
     ruby.expect("ready")
-    config = ctx.write("extprof.conf", "# test\nrate = 49\nmode = cpu\nname = daemon_spans.rb\nrotate = 1h\n")
+    config = ctx.write("extprof.conf", "# test\nrate = 49\nmode = cpu\nname = daemon_reads_its_configuration.rb\nrotate = 1h\n")
     daemon = start(ctx, "--config", config, "--mode", "wall,cpu")
     harness.until(lambda: samples(ctx) > 5, "no samples", timeout=60)
-    ctx.write("extprof.conf", "rate = 99\nname = daemon_spans.rb\n")
+    ctx.write("extprof.conf", "rate = 99\nname = daemon_reads_its_configuration.rb\n")
     daemon.signal(signal.SIGHUP)
     daemon.says("the configuration was read")
     daemon.says("records into")
@@ -402,13 +402,13 @@ def samples(ctx):
 @case(timeout=120, patient=True)
 def full_disk(ctx):
     """It removes its oldest files and goes on."""
-    ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
+    ruby = ctx.ruby(ctx.write("daemon_full_disk.rb", case_rotate.PROGRAM))
     ruby.expect("ready")
     small, out = ctx.path("small"), ctx.path("out")
     os.mkdir(small)
     os.mkdir(out)
     ctx.write("none.conf", "")
-    script = ("mount -t tmpfs -o size=900k,mode=0700 none '%s' || exit 99; '%s' daemon --config '%s' --name daemon_spans.rb --rotate 1s -F 999 '%s' & "
+    script = ("mount -t tmpfs -o size=900k,mode=0700 none '%s' || exit 99; '%s' daemon --config '%s' --name daemon_full_disk.rb --rotate 1s -F 999 '%s' & "
               "p=$!; trap 'mount -o remount,size=9m %s; kill $p; wait $p; s=$?; cp %s/* %s; exit $s' TERM; while :; do sleep 0.2; done"
               % (small, harness.EXTPROF, ctx.path("none.conf"), small, small, small, out))
     shell = ctx.start(["unshare", "-m", "sh", "-c", script], stderr=subprocess.PIPE)

@@ -889,9 +889,9 @@ def sends_the_first_ones_of_a_full_folder(ctx):
 def follows_a_daemon(ctx):
     """The unit is one that systemd understands. What a daemon records comes in while it goes on; a file that is removed before it was sent is lost, and told; one that a daemon
     left after kill -9 is sent."""
-    ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
+    ruby = ctx.ruby(ctx.write("push_spans.rb", case_rotate.PROGRAM))
     ruby.expect("ready")
-    options = ["--rotate", "1s", "--name", "daemon_spans.rb", "-m", "cpu,wall"]
+    options = ["--rotate", "1s", "--name", "push_spans.rb", "-m", "cpu,wall"]
     with Sink() as sink:
         daemon = case_daemon.start(ctx, *options)
         path = ctx.path("notify")

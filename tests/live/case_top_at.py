@@ -78,8 +78,8 @@ def overlap(spans, name, since, until):
 @case(timeout=180)
 def what_it_did_then(ctx):
     """Each of ten seconds: how long two methods lasted by the program's clock, and waits that began before and ended later."""
-    daemon = case_daemon.start(ctx, "--rotate", "5s", "--name", "at_phases.rb", "-F", "199", "-m", "cpu,wall")
-    ruby = ctx.ruby(ctx.write("at_phases.rb", PHASES))
+    daemon = case_daemon.start(ctx, "--rotate", "5s", "--name", "at_what_it_did_then.rb", "-F", "199", "-m", "cpu,wall")
+    ruby = ctx.ruby(ctx.write("at_what_it_did_then.rb", PHASES))
     ruby.expect("ready")
     harness.until(lambda: len(case_daemon.files(ctx)) >= 4, "there are not 4 files", timeout=60)
     case_daemon.end(daemon)
@@ -229,11 +229,11 @@ def processes(ctx):
 @case(timeout=120, patient=True)
 def what_there_is(ctx):
     """A time at which nothing was recorded: it says what there is.  Times are said in several ways, of a folder and of a file."""
-    ruby = ctx.ruby(ctx.write("at_phases.rb", PHASES))
+    ruby = ctx.ruby(ctx.write("at_what_there_is.rb", PHASES))
     ruby.expect("ready")
     ends = []
     for i in range(2):
-        daemon = case_daemon.start(ctx, "--name", "at_phases.rb", "-F", "99")
+        daemon = case_daemon.start(ctx, "--name", "at_what_there_is.rb", "-F", "99")
         time.sleep(6)
         case_daemon.end(daemon)
         ends.append(time.time())
@@ -285,11 +285,11 @@ def what_there_is(ctx):
 @case(timeout=120)
 def steps_in_time(ctx):
     """On a screen: back and forth by the interval, over a time without a recording, at both ends; other intervals and views."""
-    ruby, s = ctx.ruby(ctx.write("at_phases.rb", PHASES)), case_top.Screen(ctx)
+    ruby, s = ctx.ruby(ctx.write("at_steps_in_time.rb", PHASES)), case_top.Screen(ctx)
     try:
         ruby.expect("ready")
         for i in range(2):
-            daemon = case_daemon.start(ctx, "--name", "at_phases.rb", "-F", "99")
+            daemon = case_daemon.start(ctx, "--name", "at_steps_in_time.rb", "-F", "99")
             time.sleep(6)
             case_daemon.end(daemon)
             time.sleep(0 if i else 9)
