@@ -80,6 +80,11 @@ TEST(heap_size_is_the_sum_of_pools)
 	set_up();
 	pools[0].slots = pools[1].slots = pools[2].slots = 0;
 	CHECK_INT(read_heap(), -EAGAIN);
+	/* Slots are in pages. */
+	set_up();
+	pools[0].pages = pools[1].pages = pools[2].pages = 0;
+	layout.section.heap.empty_pages = 0;
+	CHECK_INT(read_heap(), -EAGAIN);
 }
 
 TEST(heap_size_that_makes_no_sense_is_none)

@@ -78,11 +78,11 @@ static int read_counters(struct heap_size *h, const struct memory *m, const stru
 		return err;
 	if (empty > COUNT_MAX || h->malloc_bytes > BYTES_MAX || h->malloc_limit > BYTES_MAX)
 		return -EBADMSG;
-	/* Nobody has a heap without slots, but who is about to end. */
-	if (!h->slots)
+	h->pages += empty;
+	/* Nobody has a heap without slots, which are in pages, but who is about to end. */
+	if (!h->slots || !h->pages)
 		return -EAGAIN;
 	h->live = live > 0 ? (uint64_t)live : 0;
-	h->pages += empty;
 	if (h->pages > BYTES_MAX / at->page_size)
 		return -EBADMSG;
 	h->page_bytes = h->pages * at->page_size;
