@@ -170,6 +170,56 @@ def state_of_each(ctx):
         [line.split("no sample was taken for ")[1] for line in said.splitlines() if "no sample was taken for" in line][:2])
 
 
+def events_of(ctx, path, kind):
+    return sql(ctx, path, "SELECT e.time_ns, coalesce(t.text, '') FROM events e JOIN strings k ON k.id=e.kind LEFT JOIN strings t ON t.id=e.text "
+               "WHERE k.text='%s'" % kind)
+
+
+@case(timeout=150)
+def around_a_trigger(ctx):
+    """By the memory of the process, and by hand: the files that stay have what lived at their ends, also of what was made in files
+    that are gone. What nobody asked for leaves nothing."""
+    ruby = ctx.ruby(ctx.write("leaks.rb", LEAKS))
+    ruby.expect("ready")
+    reader = begin(ctx, ruby.pid, "-m", "heap", "--alloc-interval", "1k", "--trigger", "rss>100GB", "--around", "1s")
+    none = begin(ctx, ruby.pid, "-m", "heap", "--alloc-interval", "1k", "--trigger", "rss>100GB", "--around", "1s", "-d", "8", name="none")
+    ruby.tell("go")
+    time.sleep(6)
+    reader.signal(signal.SIGUSR1)
+    fired = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    time.sleep(3)
+    end(reader)
+    log, paths = log_of(ruby), files_of(ctx)
+    none.communicate()
+    check(none.p.returncode == 1 and not files_of(ctx, "none"), "status %d, %s", none.p.returncode, files_of(ctx, "none"))
+    verify(ctx, paths)
+    spans = [span_of(ctx, p) for p in paths]
+    check(2 <= len(paths) <= 5 and spans[0][0] > log[0][0] + 2e9 and spans[0][0] < fired - 0.9e9 and spans[-1][1] > fired + 0.9e9,
+          "%d files, from %.1f to %.1f s after the trigger", len(paths), (spans[0][0] - fired) / 1e9, (spans[-1][1] - fired) / 1e9)
+    told = [e for p in paths for e in events_of(ctx, p, "trigger")]
+    check(len(told) == 1 and abs(int(told[0][0]) - fired) < 5e8 and told[0][1] == "SIGUSR1", "%s", told)
+    worst = 0
+    for path, (_, until) in zip(paths, spans):
+        got = folded(ctx, path)
+        # Between two files nothing is sampled, and of ten files some are gone.
+        worst = max(worst, near("leak in " + path, got["leak"], made(log, until), 400))
+        near("base in " + path, got["base"], 4000, 20)
+    grown = ctx.ruby("-e", "puts :ready; $stdout.flush; gets; $a = Array.new(400_000) { 'x' * 600 }; puts :made; $stdout.flush; sleep")
+    grown.expect("ready")
+    reader = begin(ctx, grown.pid, "-m", "heap", "--alloc-interval", "64k", "--trigger", "rss>200MB", "--around", "1s", name="grown")
+    time.sleep(1.5)
+    grown.tell("go")
+    grown.expect("made")
+    time.sleep(3)
+    end(reader)
+    last = files_of(ctx, "grown")[-1]
+    told = [e for p in files_of(ctx, "grown") for e in events_of(ctx, p, "trigger")]
+    check(len(told) == 1 and "MiB of memory (rss>200MB)" in told[0][1], "%s", told)
+    bytes_of = number(ctx, last, "SELECT sum(value) FROM samples WHERE mode='heap' AND ruby_method='block in <main>'")
+    check(abs(bytes_of - 400_000 * SLOT) < 0.1 * 400_000 * SLOT, "%d bytes of %d", bytes_of, 400_000 * SLOT)
+    return "%d files, at most %.1f standard deviations off; %.0f of %.0f MB" % (len(paths), worst, bytes_of / 1e6, 400_000 * SLOT / 1e6)
+
+
 # One child leaks for five seconds and ends, another one is made after eight seconds and has what its parent had then.
 FAMILY = """
 require_relative "leaks"

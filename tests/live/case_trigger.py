@@ -322,7 +322,7 @@ def options(ctx):
              (["--trigger", "nonsense>1"], "no mode of this recording and no state"), (["--trigger", "cpu>50"], "a share of a second"),
              (["--trigger", "cpu"], "a trigger is one of"), (["--trigger", "rss>many"], "a size"), (["--trigger", ","], "a trigger is one of"),
              (["--trigger", "exit", "--rotate", "1h"], "not --rotate"), (["--around", "5s"], "--around is for --trigger"),
-             (["--trigger", "exit", "-o", "a.svg"], "a recording alone"), (["-m", "heap", "--trigger", "exit"], "not for mode heap"),
+             (["--trigger", "exit", "-o", "a.svg"], "a recording alone"),
              (["--trigger", ",".join(["exit"] * 17)], "at most 16"), (["--trigger", "exit", "--keep", "2"], "--keep: one moment has"),
              (["-m", "offcpu", "--trigger", "label:x>1s"], "runs and waits"), (["-m", "wall", "--state", "io", "--trigger", "label:x>1s"], "runs and waits"),
              (["-m", "wall", "--trigger", "label:x>1h", "--around", "1s"], "a longer --around"))

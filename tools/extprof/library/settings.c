@@ -261,10 +261,6 @@ static int set_rotation(struct settings *s, const struct extprof_recording_optio
 		return error__set(error, DIAG_USAGE, EINVAL, "--keep is for --rotate and --trigger: without them there is one file");
 	if (o->keep > SETTINGS_KEEP_MAX)
 		return error__set(error, DIAG_USAGE, EINVAL, "--keep: at most %u files", SETTINGS_KEEP_MAX);
-	for (uint32_t i = 0; o->triggers && i < s->mode_count; i++)
-		if (s->modes[i]->lives)
-			return error__set(error, DIAG_USAGE, EINVAL, "--trigger is not for mode %s, which is known at the end of a "
-					  "file: leave out one of them", s->modes[i]->name);
 	if (o->rotate && value__rotation(o->rotate, &s->rotate_time, &s->rotate_size))
 		return error__set(error, DIAG_USAGE, EINVAL, "--rotate: %s is no time of at least 100ms (s, ms, m, h) and no size "
 				  "of 256KB to 1TB (KB, MB, GB, TB)", o->rotate);
