@@ -343,8 +343,9 @@ def fake_reader(ctx, script):
     return os.path.join(folder, "extprof")
 
 
-ANSWERS = "import os, signal, socket, struct, time\ns = socket.socket(fileno=0)\ns.recv(100)\n"
-ABOUT = "s.send(struct.pack('<i', 0) + bytes(256))\nn = len(s.recv(100000)) // 8\n"
+# As the program itself does: send() is refused there.
+ANSWERS = "import os, signal, socket, struct, time\ns = socket.socket(fileno=0)\nsend = lambda data: s.sendmsg([data])\ns.recv(100)\n"
+ABOUT = "send(struct.pack('<i', 0) + bytes(256))\nn = len(s.recv(100000)) // 8\n"
 
 
 @reads(timeout=240, patient=True)
@@ -362,19 +363,19 @@ def a_reader_that_lies(ctx):
             ("os.kill(os.getpid(), signal.SIGSYS)", crash),
             ("os.kill(os.getpid(), signal.SIGXCPU)", slow),
             ("", none),
-            ("s.send(b'x' * 300)", none),
-            ("s.send(struct.pack('<i', 5) + bytes(256))", none),
-            ("s.send(struct.pack('<i', -2) + bytes(256))", none),
-            ("s.send(struct.pack('<i', -12) + bytes(256))", "its debug information needs too much memory"),
+            ("send(b'x' * 300)", none),
+            ("send(struct.pack('<i', 5) + bytes(256))", none),
+            ("send(struct.pack('<i', -2) + bytes(256))", none),
+            ("send(struct.pack('<i', -12) + bytes(256))", "its debug information needs too much memory"),
             ("os.kill(os.getpid(), signal.SIGKILL)", crash),
-            ("s.send(struct.pack('<i', -61) + b'a' * 256)", none),
-            ("s.send(struct.pack('<i', -61) + b'../../x'.ljust(256, b'\\0'))", none),
-            (ABOUT + "s.send(" + head % "7, 0, 0" + ")", none),
-            (ABOUT + "s.send(" + head % "7, 0, 0" + " + bytes(128))", none),
-            (ABOUT + "s.send(" + head % "0, 17, 0" + " + bytes(128))", none),
-            (ABOUT + "s.send(" + head % "0, 1, 900" + " + bytes(128))", none),
-            (ABOUT + "s.send(" + head % "0, 1, 4" + " + struct.pack('<iHH', 1, 4, 4) + bytes(120) + b'abcd')", none),
-            (ABOUT + "s.send(" + head % "0, 1, 4" + " + struct.pack('<iHH', -1, 2, 2) + bytes(120) + b'abcd')", none),
+            ("send(struct.pack('<i', -61) + b'a' * 256)", none),
+            ("send(struct.pack('<i', -61) + b'../../x'.ljust(256, b'\\0'))", none),
+            (ABOUT + "send(" + head % "7, 0, 0" + ")", none),
+            (ABOUT + "send(" + head % "7, 0, 0" + " + bytes(128))", none),
+            (ABOUT + "send(" + head % "0, 17, 0" + " + bytes(128))", none),
+            (ABOUT + "send(" + head % "0, 1, 900" + " + bytes(128))", none),
+            (ABOUT + "send(" + head % "0, 1, 4" + " + struct.pack('<iHH', 1, 4, 4) + bytes(120) + b'abcd')", none),
+            (ABOUT + "send(" + head % "0, 1, 4" + " + struct.pack('<iHH', -1, 2, 2) + bytes(120) + b'abcd')", none),
             (ABOUT + "os.kill(os.getpid(), signal.SIGSEGV)", crash),
             ("time.sleep(1000)", slow)):
         began = time.monotonic()
@@ -386,7 +387,7 @@ def a_reader_that_lies(ctx):
         check((told(run.stderr) or ("",))[0] == wanted and not re.search(FILE, run.stdout), "%s: %s", script, run.stderr)
         check("sleep" in script or took < 15 * harness.PATIENCE, "%s took %.1f s", script, took)
     # Names that are none for a terminal.
-    text = ANSWERS + ABOUT + ("for i in range(n): s.send(struct.pack('<III', i, 1, 12) + struct.pack('<iHH', 7, 4, 8) + bytes(120) + "
+    text = ANSWERS + ABOUT + ("for i in range(n): send(struct.pack('<III', i, 1, 12) + struct.pack('<iHH', 7, 4, 8) + bytes(120) + "
                               "b'a\\x1b[m/x\\n;\\xe2\\x80\\xaec')\n")
     run = subprocess.run([fake_reader(ctx, text), "report", recording, "-f", "folded", *BOTH], capture_output=True, timeout=100,
                          env=harness.environment())
