@@ -53,6 +53,25 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         self.server.of_sink.take(self)
 
 
+class Server(http.server.ThreadingHTTPServer):
+    """Connections that are accepted are counted until they end."""
+    connections, lock = 0, threading.Lock()
+
+    def process_request(self, request, client_address):
+        self.add(1)
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request, client_address):
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.add(-1)
+
+    def add(self, n):
+        with self.lock:
+            self.connections += n
+
+
 class Sink:
     """A receiver that does what it is told: to each request the next of `plan`, and then `usual`. 200 and other numbers answer;
     "lost" keeps it and breaks off before the answer, "cut" breaks off in the middle of the request, "hang" never answers. 200 with a
@@ -63,7 +82,7 @@ class Sink:
         self.kept, self.seen, self.headers, self.paths, self.times, self.forms = [], 0, [], [], [], []
         self.answer, self.more = {}, threading.Event()
         self.wait = 0
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+        self.server = Server(("127.0.0.1", 0), Receiver)
         self.server.daemon_threads = True
         # A connection that extprof breaks off is no fault of the receiver.
         self.server.handle_error = lambda *_: None
@@ -81,6 +100,10 @@ class Sink:
     def __exit__(self, *_):
         self.server.shutdown()
         self.server.server_close()
+
+    def settle(self):
+        """Until every connection that was accepted has been read to its end: who sent may have been killed."""
+        harness.until(lambda: not self.server.connections, "requests are still being taken")
 
     def take(self, request):
         with self.lock:
@@ -318,9 +341,10 @@ def sends_pprof_to_pyroscope(ctx):
         killed = push_start(ctx, sink, "--as", "pyroscope", "--service", "shop{a=b}")
         harness.until(lambda: sink.seen >= seen + 5, "no requests came")
         killed.kill()
-        time.sleep(0.3)
+        sink.settle()
         push(ctx, sink, "--as", "pyroscope", "--service", "shop{a=b}").ok()
         push(ctx, sink, "--as", "pyroscope", "--service", "shop{a=b}").ok()
+        sink.settle()
         forms, times = {}, collections.Counter()
         for path, kind, body in sink.forms:
             # The boundary is another one each time.
@@ -460,7 +484,7 @@ def loses_nothing_when_it_is_killed(ctx):
             check(p.p.returncode in (-9, 0), "status %d", p.p.returncode)
         out, err = p.communicate()
         check(p.p.returncode == 0, "status %d: %s", p.p.returncode, err)
-        time.sleep(0.3)
+        sink.settle()
         counts = collections.Counter(sink.kept)
         twice = sum(counts.values()) - len(counts)
         check(twice <= kills, "%d requests too many after %d kills", twice, kills)
