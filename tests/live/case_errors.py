@@ -219,7 +219,7 @@ def output_full(ctx):
             ("-", "standard output", ["-f", "folded", "-q"]),
             ("-", "standard output", ["-f", "flamegraph", "-q"]),
             (ctx.path("out.folded"), "standard output", [])):
-        p = ctx.extprof_start("-p", ruby.pid, "-d", "0.2", "-o", name, *options, stdout=full)
+        p = ctx.extprof_start("-p", ruby.pid, "-d", "0.2", "-F", "997", "-o", name, *options, stdout=full)
         err = p.communicate(30)[1]
         check(p.p.returncode == harness.OUTPUT, "%s: status %d: %s", name, p.p.returncode, err)
         check("cannot write" in err and says + ": No space left on device" in err, "%s: %s", name, err)
