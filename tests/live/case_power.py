@@ -104,7 +104,11 @@ def helpers(pid):
 def of_reader(what, reader, names):
     of_process(what, reader.pid, names)
     for helper in helpers(reader.pid):
-        got = powers(helper)
+        try:
+            got = powers(helper)
+        except FileNotFoundError:
+            # It has ended since.
+            continue
         for key in ("CapPrm", "CapEff"):
             check(all(not v & ~mask(names) for v in got.get(key, ())), "%s: a helper has more: %s", what, got)
 

@@ -343,8 +343,8 @@ def a_folder_and_times_of_the_clock(ctx):
     expected = sum(number(ctx, p, "SELECT count(*) FROM samples WHERE time_ns>=%d AND stack_text(stack)||';' LIKE '%%Object#alpha;%%'" % a)
                    for p, a in zip(paths, first))
     check(after["alpha"] == expected, "2.5 s after the begin: %s, not %s", after["alpha"], expected)
-    # The last file can be over before its first sample.
-    end_at = max(number(ctx, p, "SELECT coalesce(max(time_ns), 0) FROM samples") + wall for p, wall in zip(paths, walls))
+    # A recording goes on behind its last sample.
+    end_at = max(max(span_of(ctx, p)[1], number(ctx, p, "SELECT coalesce(max(time_ns), 0) FROM samples")) + wall for p, wall in zip(paths, walls))
     expected = sum(number(ctx, p, "SELECT count(*) FROM samples WHERE time_ns>=%d AND stack_text(stack)||';' LIKE '%%Object#beta;%%'"
                           % (end_at - 2.5e9 - wall)) for p, wall in zip(paths, walls))
     before = folded_of(ctx.extprof("report", folder, "-f", "folded", "--unit", "samples", "--since", "-2500ms").ok())
