@@ -410,7 +410,8 @@ def has_native_and_kernel_frames(ctx):
     profile = ctx.extprof("-p", reader.pid, "--kernel", "-d", "1", "-F", harness.rate(1999), "-o", ctx.path("out.folded"), "-o", path).ok()
     wanted, found = collections.Counter(), collections.Counter()
     for s in profile.stacks:
-        wanted[tuple(label for label in s.labels() if label.endswith("_[k]"))] += s.count
+        # What was loaded a moment ago has no name: probes of others can be in the same program.
+        wanted[tuple(label for label in s.labels() if label.endswith("_[k]") or label == "[kernel]")] += s.count
     for _, _, kind, _, stack, _, amount in otlp.samples(read(ctx, path)):
         if kind == ("samples", "count"):
             found[tuple(f.name for f in stack if f.type == "kernel")] += amount
