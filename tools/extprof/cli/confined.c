@@ -25,6 +25,21 @@ static const char *const system_files[] = {
 };
 static const char *const devices[] = { "/dev/null", "/dev/tty" };
 
+/* The folder of a file, or a folder ("path/"), if no link of somebody else leads there.  1: added, 0: one does, or -errno. */
+static int add_folder(struct confine_places *p, const char *path, uid_t uid, unsigned int allows)
+{
+	struct output_place place;
+	int err;
+
+	if (output_place__find(&place, path, uid))
+		return 0;
+	err = place.fixed ? 0 : confine_places__add(p, place.directory, allows);
+	if (!err)
+		err = !place.fixed;
+	output_place__close(&place);
+	return err;
+}
+
 /* What somebody else's link leads to: the recording and SQLite's files of it, and not their folder. */
 static int add_to_read(struct confine_places *p, const char *path)
 {
@@ -33,9 +48,12 @@ static int add_to_read(struct confine_places *p, const char *path)
 	int err = 0;
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]) && real && !err; i++) {
-		err = asprintf(&file, "%s%s", real, ends[i]) < 0 ? -ENOMEM : confine_places__add_path(p, file, CONFINE_READ);
-		if (err != -ENOMEM)
-			free(file);
+		if (asprintf(&file, "%s%s", real, ends[i]) < 0) {
+			err = -ENOMEM;
+			break;
+		}
+		err = confine_places__add_path(p, file, CONFINE_READ);
+		free(file);
 	}
 	free(real);
 	return err;
@@ -48,8 +66,7 @@ static int add_links(struct confine_places *p, const char *path, uid_t uid)
 	struct dirent *e;
 	int err = 0;
 
-	for (unsigned int n = 0; folder && !err && n < ENTRIES_MAX && (e = readdir(folder)); n++) {
-		struct output_place place;
+	for (unsigned int n = 0; folder && err >= 0 && n < ENTRIES_MAX && (e = readdir(folder)); n++) {
 		char *link;
 
 		if (e->d_type != DT_LNK && e->d_type != DT_UNKNOWN)
@@ -58,21 +75,17 @@ static int add_links(struct confine_places *p, const char *path, uid_t uid)
 			err = -ENOMEM;
 			break;
 		}
-		if (!output_place__find(&place, link, uid)) {
-			err = confine_places__add(p, place.directory, CONFINE_READ);
-			output_place__close(&place);
-		}
+		err = add_folder(p, link, uid, CONFINE_READ);
 		free(link);
 	}
 	if (folder)
 		closedir(folder);
-	return err;
+	return err < 0 ? err : 0;
 }
 
 /* A folder with what is in it; of a file its folder, where SQLite may make a file.  Who opens it says what is wrong. */
 static int add_input(struct confine_places *p, const char *path, uid_t uid)
 {
-	struct output_place place;
 	struct stat st;
 	char *whole;
 	int err;
@@ -81,14 +94,13 @@ static int add_input(struct confine_places *p, const char *path, uid_t uid)
 		return 0;
 	if (asprintf(&whole, "%s%s", path, S_ISDIR(st.st_mode) ? "/" : "") < 0)
 		return -ENOMEM;
-	err = output_place__find(&place, whole, uid);
+	err = add_folder(p, whole, uid, CONFINE_READ | CONFINE_WRITE);
 	free(whole);
-	if (err || place.fixed)
+	if (!err)
 		err = add_to_read(p, path);
-	else
-		err = confine_places__add(p, place.directory, CONFINE_READ | CONFINE_WRITE);
-	output_place__close(&place);
-	return !err && S_ISDIR(st.st_mode) ? add_links(p, path, uid) : err;
+	if (err < 0)
+		return err;
+	return S_ISDIR(st.st_mode) ? add_links(p, path, uid) : 0;
 }
 
 static int add_output(struct confine_places *p, const char *path, uid_t uid)
