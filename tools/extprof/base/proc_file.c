@@ -214,3 +214,16 @@ void proc__comm(pid_t pid, pid_t thread, char *comm, size_t size)
 	comm[strcspn(comm, "\n")] = '\0';
 	proc_text__free(&t);
 }
+
+uint64_t proc__resident(pid_t pid)
+{
+	unsigned long long pages = 0;
+	struct proc_text t;
+
+	read_file(&t, pid, 0, "statm");
+	/* Its size comes first. */
+	if (sscanf(t.text, "%*u %llu", &pages) != 1)
+		pages = 0;
+	proc_text__free(&t);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}

@@ -65,5 +65,7 @@ void proc_status__parse(struct proc_status *s, const char *text);
 
 /* Its name, as the kernel has it, which is not clean; "": it is gone. */
 void proc__comm(pid_t pid, pid_t thread, char *comm, size_t size);
+/* Its resident memory in bytes, which the kernel tells faster than all of `status'; 0: it has none any more, or is gone. */
+uint64_t proc__resident(pid_t pid);
 
 #endif /* EXTPROF_PROC_FILE_H */

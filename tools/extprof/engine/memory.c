@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory of processes, as /proc has it, and how full their heaps are. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/figures_parts.h"
 #include "engine/state.h"
@@ -50,22 +48,8 @@ int engine__read_memory(const struct process *p, struct process_memory *m)
 
 int engine__read_resident(const struct process *p, uint64_t *bytes)
 {
-	char path[PROC_PATH_MAX];
-	struct proc_text t;
-	unsigned long long pages = 0;
-	int err;
-
-	proc__path(path, p->pid, 0, "statm");
-	err = proc_text__read(&t, AT_FDCWD, path);
-	/* Its size comes first. */
-	if (!err && sscanf(t.text, "%*u %llu", &pages) != 1)
-		err = -ESRCH;
-	proc_text__free(&t);
-	*bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
-	if (err)
-		return err;
-	/* One that ends has no memory any more. */
-	return pages && (p->target.pidfd < 0 || target__has_pid(&p->target)) ? 0 : -ESRCH;
+	*bytes = proc__resident(p->pid);
+	return *bytes && (p->target.pidfd < 0 || target__has_pid(&p->target)) ? 0 : -ESRCH;
 }
 
 /* The last that was seen stays. */

@@ -395,13 +395,13 @@ void engine__trigger_exit(struct engine *e, const struct process *p, bool failed
 static void look_at_memory(struct triggers *t, const struct process *p, uint64_t now)
 {
 	const struct settings *settings = &t->engine->settings;
-	struct process_memory m = { 0 };
+	uint64_t resident;
 
-	if (!p || !p->vm || p->freed || engine__read_memory(p, &m))
+	if (!p || !p->vm || p->freed || engine__read_resident(p, &resident))
 		return;
 	for (uint32_t i = 0; i < settings->trigger_count; i++) {
 		const struct trigger *trigger = &settings->triggers[i];
-		bool above = m.resident > trigger->limit;
+		bool above = resident > trigger->limit;
 		struct trigger_window *w = trigger->kind == TRIGGER_RSS ? window_of(t, i, p->number) : NULL;
 
 		if (!w)
@@ -409,7 +409,7 @@ static void look_at_memory(struct triggers *t, const struct process *p, uint64_t
 		if (above && w->above)
 			keep(t, trigger, now);
 		else if (above)
-			fire(t, trigger, p->row, p->number, now, "it has %.1f MiB of memory", (double)m.resident / (1 << 20));
+			fire(t, trigger, p->row, p->number, now, "it has %.1f MiB of memory", (double)resident / (1 << 20));
 		w->above = above;
 	}
 }
