@@ -83,7 +83,6 @@ void engine__step_contexts(struct engine *e)
 	/* Also the last ones have their turn if more are due than there is time for. */
 	for (uint32_t i = 0; i < e->set.count && most; i++) {
 		struct process *p = e->set.list[e->contexts_next++ % e->set.count];
-
 		struct run_mark mark;
 
 		if (!is_of_interest(e, p) || !is_due(p, now))

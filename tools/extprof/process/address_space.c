@@ -13,8 +13,8 @@
 #include "process/proc.h"
 #include "process/guarded.h"
 
-/* How often it is looked whose memory it is: users of processes that have run, and now and then their namespaces, which few processes
- * leave without executing something; ns. */
+/* How often it is asked whose memory it is, of a process that has run: for its user, and for its namespaces, which few processes change
+ * later; ns. */
 #define TRUST_INTERVAL 1000000000ull
 #define NAMESPACES_INTERVAL 5000000000ull
 /* How long a process that did not answer is put aside; ns. */

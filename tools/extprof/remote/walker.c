@@ -53,17 +53,25 @@ void walker__free(struct walker *w)
 	free(w);
 }
 
+/* An event with nothing in it. */
+static struct walk_scratch *begin(struct walker *w)
+{
+	struct walk_scratch *s = &w->scratch;
+
+	memset(&s->event, 0, sizeof(s->event));
+	s->event.source = SOURCE_CPU;
+	s->machine_size = 0;
+	w->cfp = 0;
+	return s;
+}
+
 int walker__walk(struct walker *w, const struct memory *memory, const struct target_config *config,
 		 uint64_t ec, uint32_t tid)
 {
-	struct walk_scratch *s = &w->scratch;
+	struct walk_scratch *s = begin(w);
 	int reason;
 
-	memset(&s->event, 0, sizeof(s->event));
 	s->event.tid = tid;
-	s->event.source = SOURCE_CPU;
-	w->cfp = 0;
-	s->machine_size = 0;
 	reading = memory;
 	wants_kinds = w->want_kinds;
 	reason = walk__section(s, config, tid);
@@ -78,15 +86,11 @@ int walker__walk(struct walker *w, const struct memory *memory, const struct tar
 int walker__walk_waiting(struct walker *w, const struct memory *memory, const struct target_config *config, uint64_t ec,
 			 uint64_t serial)
 {
-	struct walk_scratch *s = &w->scratch;
+	struct walk_scratch *s = begin(w);
 	int reason;
 
-	memset(&s->event, 0, sizeof(s->event));
-	s->event.source = SOURCE_CPU;
 	s->event.kind = SAMPLE_RUBY;
 	s->event.thread = serial;
-	w->cfp = 0;
-	s->machine_size = 0;
 	reading = memory;
 	wants_kinds = false;
 	reason = walk__ec(s, config, ec, 0);
@@ -147,14 +151,10 @@ void walker__not_unwound(struct walker *w, const struct unwind_view *view, uint8
 
 void walker__bare(struct walker *w, uint32_t tid)
 {
-	struct walk_scratch *s = &w->scratch;
+	struct walk_scratch *s = begin(w);
 
-	memset(&s->event, 0, sizeof(s->event));
 	s->event.kind = SAMPLE_NATIVE;
 	s->event.tid = tid;
-	s->event.source = SOURCE_CPU;
-	s->machine_size = 0;
-	w->cfp = 0;
 }
 
 uint32_t walker__machine_size(const struct walker *w)
