@@ -54,7 +54,7 @@ static void send_stack(struct sample_event e)
 static void send_waits(void)
 {
 	struct wait_details details = { .e = sample(SOURCE_SCHED, SAMPLE_DETAILS), .file = { .path = "\0socket" }, .holder = { .comm = "holder" } };
-	struct hold_event hold = { .e = sample(SOURCE_SCHED, SAMPLE_HOLD), .peer = { .comm = "party" } };
+	struct hold_event hold = { .e = sample(SOURCE_SCHED, SAMPLE_HOLD), .peer = { .comm = "peer" } };
 	struct account_event account = { .e = sample(SOURCE_SCHED, SAMPLE_ACCOUNT), .account = { .process = PROCESS, .tid = 42, .comm = "ruby" } };
 	struct sample_event e = sample(SOURCE_SCHED, SAMPLE_RUBY);
 

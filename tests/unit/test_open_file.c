@@ -32,7 +32,7 @@ static bool shows(const struct wait_file *file, pid_t pid, const char *wanted)
 	return same;
 }
 
-TEST(about_addresses)
+TEST(details_addresses)
 {
 	struct wait_file f = { .fd = 4, .kind = FILE_SOCKET, .inode = 77, .family = WAIT_DETAIL_INET, .port = 3000,
 			       .address = { 10, 0, 0, 1 }, .peer = { 10, 0, 0, 2 }, .peer_port = 5432 };
@@ -61,7 +61,7 @@ TEST(about_addresses)
 	CHECK(!shows(&f, 0, ""));
 }
 
-TEST(about_names_in_texts)
+TEST(details_names_in_texts)
 {
 	static const struct {
 		const char *text, *name;
@@ -81,7 +81,7 @@ TEST(about_names_in_texts)
 	}
 }
 
-TEST(about_files_of_a_process)
+TEST(details_files_of_a_process)
 {
 	struct wait_file f;
 	char name[] = "/tmp/extprof-about-XXXXXX", wanted[64];

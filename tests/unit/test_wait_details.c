@@ -50,7 +50,7 @@ static const struct report_label *label_of(const struct report *r, const char *n
 	return NULL;
 }
 
-TEST(about_frames_are_below_states)
+TEST(details_frames_are_below_states)
 {
 	struct wait_details details = { .file = { .fd = 4, .kind = FILE_PIPE, .inode = 9 } };
 	struct report_view view = { .mode = &mode_offcpu, .by_value = true };
@@ -85,7 +85,7 @@ TEST(about_frames_are_below_states)
 	tear_down();
 }
 
-TEST(about_who_ended_a_wait)
+TEST(details_who_ended_a_wait)
 {
 	struct wait_details details = { .waker = { .kind = PEER_TASK, .tid = 77, .comm = "cat" },
 				    .gvl_waker = { .kind = PEER_TASK, .process = 1, .tid = 78, .comm = "ruby" } };
@@ -144,7 +144,7 @@ static uint64_t total_of(const struct report *r, const char *name)
 }
 
 /* A wait for the GVL is shared out among those that had it, by method and line and not by thread. */
-TEST(about_waits_for_the_gvl_are_shared_out)
+TEST(details_waits_for_the_gvl_are_shared_out)
 {
 	struct wait_details details = { .ractor = 1, .gvl_from = 1000000, .gvl_to = 2000000 };
 	struct report_view view = { .mode = &mode_gvl, .by_value = true };
@@ -211,7 +211,7 @@ TEST(about_waits_for_the_gvl_are_shared_out)
 	tear_down();
 }
 
-TEST(about_names_threads)
+TEST(details_names_threads)
 {
 	static const struct {
 		const char *key, *name;

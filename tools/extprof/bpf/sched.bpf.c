@@ -12,9 +12,9 @@
  * pay for that.  There a thread that is in no system call when it leaves the CPU is read at once: another
  * thread got the CPU, or its memory is not there.  The length of such a wait is sent when it goes on.
  */
-#include "bpf/wait_details.bpf.h"
 #include "bpf/common.bpf.h"
 #include "bpf/unwind.bpf.h"
+#include "bpf/wait_details.bpf.h"
 #include "wire/histogram.h"
 #include "wire/states.h"
 

@@ -8,7 +8,7 @@ static error_t finish(struct options *o, struct argp_state *state)
 
 const struct command_line command_line_annotate = {
 	.command = OPTION_OF_ANNOTATE,
-	.details = "Show a source file, or a method, with what each line took.",
+	.about = "Show a source file, or a method, with what each line took.",
 	.verb = "annotate",
 	.arguments = "RECORDING PATH\nRECORDING METHOD",
 	.examples =

@@ -65,7 +65,7 @@ static error_t finish(struct options *o, struct argp_state *state)
 
 const struct command_line command_line_daemon = {
 	.command = OPTION_OF_DAEMON,
-	.details = "Record all rubies of this machine all the time, into files of an hour each.",
+	.about = "Record all rubies of this machine all the time, into files of an hour each.",
 	.verb = "profile",
 	.arguments = "[FOLDER]",
 	.examples =

@@ -27,7 +27,7 @@ static error_t finish(struct options *o, struct argp_state *state)
 
 const struct command_line command_line_diff = {
 	.command = OPTION_OF_DIFF,
-	.details = "Compare two recordings, or two times of one: what has another share than before.",
+	.about = "Compare two recordings, or two times of one: what has another share than before.",
 	.verb = "compare",
 	.arguments = "BEFORE AFTER\n[RECORDING|FOLDER...] --since TIME --with TIME",
 	.examples =

@@ -45,7 +45,7 @@ int dump_options__parse(struct dump_options *d, int argc, char **argv, unsigned 
 
 const struct command_line command_line_dump = {
 	.command = OPTION_OF_DUMP,
-	.details = "Show what all threads and fibers of a running Ruby program do at this moment.",
+	.about = "Show what all threads and fibers of a running Ruby program do at this moment.",
 	.verb = "show",
 	.arguments = "-p PID\n-a\n--core FILE",
 	.examples =

@@ -331,7 +331,7 @@ int options__parse(struct options *o, const struct command_line *line, int argc,
 	memset(o, 0, sizeof(*o));
 	fill_table(line, rows);
 	if (extprof_options_create(&o->chosen) ||
-	    asprintf(&doc, "%s\n\vExamples:\n%s\n%s", line->details, line->examples, line->notes) < 0)
+	    asprintf(&doc, "%s\n\vExamples:\n%s\n%s", line->about, line->examples, line->notes) < 0)
 		return -ENOMEM;
 	argp.doc = doc;
 	if (flags & OPTIONS_QUIETLY)
@@ -394,7 +394,7 @@ void options__help(const struct command_line *line, const char *name, FILE *to)
 		fprintf(to, "%s%s [OPTION...] %.*s\n", form == line->arguments ? "Usage: " : "  or:  ", name, length, form);
 		form += length + (form[length] == '\n');
 	}
-	fprintf(to, "%s\n\n", line->details);
+	fprintf(to, "%s\n\n", line->about);
 	for (int i = 0; i < OPTIONS; i++) {
 		const struct option_row *row = &option_rows[i];
 		char names[40];

@@ -52,7 +52,7 @@ struct options {
 /* The command line of one command. */
 struct command_line {
 	unsigned int command;		/* OPTION_OF_... */
-	const char *details;		/* what it does, one line */
+	const char *about;		/* what it does, one line */
 	const char *verb;		/* "profile", for messages */
 	const char *arguments;		/* as of argp: "-p PID\n-a" */
 	const char *examples;		/* lines; the short help shows two, --help=all shows all */

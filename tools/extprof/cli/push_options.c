@@ -43,7 +43,7 @@ static error_t finish(struct options *o, struct argp_state *state)
 
 const struct command_line command_line_push = {
 	.command = OPTION_OF_PUSH,
-	.details = "Send recordings to a receiver of profiles, each part of them once.",
+	.about = "Send recordings to a receiver of profiles, each part of them once.",
 	.verb = "send",
 	.arguments = "[RECORDING | FOLDER...] --to URL",
 	.examples =

@@ -85,7 +85,7 @@ static error_t finish(struct options *o, struct argp_state *state)
 
 const struct command_line command_line_record = {
 	.command = OPTION_OF_RECORD,
-	.details = "Profile running Ruby programs from outside: which methods use the time.",
+	.about = "Profile running Ruby programs from outside: which methods use the time.",
 	.verb = "profile",
 	.arguments = "-p PID\n-a\n[--] COMMAND [ARGUMENT...]",
 	.examples =

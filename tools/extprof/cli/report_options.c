@@ -16,7 +16,7 @@ static error_t finish(struct options *o, struct argp_state *state)
 
 const struct command_line command_line_heatmap = {
 	.command = OPTION_OF_REPORT,
-	.details = "Write one HTML page: a heat map, and the flame graph of the time selected in it.",
+	.about = "Write one HTML page: a heat map, and the flame graph of the time selected in it.",
 	.verb = "report",
 	.arguments = "[RECORDING|FOLDER...]",
 	.examples =
@@ -33,7 +33,7 @@ const struct command_line command_line_heatmap = {
 
 const struct command_line command_line_report = {
 	.command = OPTION_OF_REPORT,
-	.details = "Show recordings as the live profile was shown, or write a profile of them.",
+	.about = "Show recordings as the live profile was shown, or write a profile of them.",
 	.verb = "report",
 	.arguments = "[RECORDING|FOLDER...]",
 	.examples =

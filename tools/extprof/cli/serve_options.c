@@ -19,7 +19,7 @@ static error_t finish(struct options *o, struct argp_state *state)
 
 const struct command_line command_line_serve = {
 	.command = OPTION_OF_SERVE,
-	.details = "Show recordings in a browser: a timeline, and flame graphs of what is selected.",
+	.about = "Show recordings in a browser: a timeline, and flame graphs of what is selected.",
 	.verb = "show",
 	.arguments = "[RECORDING | FOLDER...]",
 	.examples =

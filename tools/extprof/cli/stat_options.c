@@ -41,7 +41,7 @@ int stat_options__parse(struct stat_options *s, int argc, char **argv, unsigned 
 
 const struct command_line command_line_stat = {
 	.command = OPTION_OF_STAT,
-	.details = "Measure how Ruby programs do: CPU, GVL, collector, allocations, threads.",
+	.about = "Measure how Ruby programs do: CPU, GVL, collector, allocations, threads.",
 	.verb = "measure",
 	.arguments = "-p PID\n-a\n[--] COMMAND [ARGUMENT...]",
 	.examples =

@@ -107,7 +107,7 @@ void top_options__free(struct top_options *t)
 
 const struct command_line command_line_top = {
 	.command = OPTION_OF_TOP,
-	.details = "Show live what Ruby programs do: methods, lines, states, threads and processes.",
+	.about = "Show live what Ruby programs do: methods, lines, states, threads and processes.",
 	.verb = "observe",
 	.arguments = "-p PID\n-a\n[--] COMMAND [ARGUMENT...]\n--at TIME [RECORDING|FOLDER...]",
 	.examples =

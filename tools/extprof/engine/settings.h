@@ -59,7 +59,7 @@ struct settings {
 	enum timer_kind timer;
 	uint32_t states;	/* that modes with states show, a mask of 1u << enum thread_state; 0: all */
 	enum settings_waits waits;	/* which waits are samples */
-	uint32_t details;		/* what is told of waits besides their states: a mask of WAIT_DETAIL_ of wire/wait_details.h */
+	uint32_t details;	/* what is told of waits besides their states: a mask of WAIT_DETAIL_ of wire/wait_details.h */
 	bool native;		/* stacks have the functions of native code: mode cpu */
 	bool all_native;	/* processes without a ruby have samples, too */
 	bool native_vm;		/* functions of the VM have their names */

@@ -222,7 +222,7 @@ static void add_meta_line(struct page *p, unsigned int y, const char *line)
 }
 
 /* Add the lines that say what was recorded. */
-static void add_details(struct page *p)
+static void add_about(struct page *p)
 {
 	const struct report_meta *m = &p->r->meta;
 	struct text line = { 0 };
@@ -302,7 +302,7 @@ static void add_head(struct page *p)
 {
 	double x;
 
-	add_details(p);
+	add_about(p);
 	if (p->choice.hidden_nodes) {
 		text__addf(&p->out, "<text class=\"meta\" id=\"hidden\" x=\"%g\" y=\"%u\">not in this file: %"
 			   PRIu32 " frames of %" PRIu32 ", with the ends of ", PAD, p->top - TOP + 58,

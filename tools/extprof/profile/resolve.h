@@ -106,7 +106,7 @@ struct resolver {
 	} keys[RESOLVE_KEYS_MAX];
 	uint32_t key_count, key_values, crowded_keys;
 
-	/* More of the wait that the sample is of, if it has SAMPLE_HAS_ABOUT; NULL: that was not received. */
+	/* More of the wait that the sample is of, if it has SAMPLE_HAS_DETAILS; NULL: that was not received. */
 	const struct wait_details *details;
 	uint32_t details_wanted;	/* which of it is shown, a mask of WAIT_DETAIL_ */
 	struct holders *holders;	/* who had the GVL when; NULL: that is not known */

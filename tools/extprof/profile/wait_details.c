@@ -168,7 +168,7 @@ static const struct thread *peer_thread(struct resolver *c, const struct wait_pe
 }
 
 /* "thread burner (77) in Object#burn, a.rb:8".  Returns its tid; 0: it is not known. */
-static uint32_t add_party(struct resolver *c, const struct wait_peer *p, struct text *out)
+static uint32_t add_peer(struct resolver *c, const struct wait_peer *p, struct text *out)
 {
 	struct vm *vm;
 	const struct thread *thread = peer_thread(c, p, &vm);
@@ -217,7 +217,7 @@ static void add_waker(struct resolver *c, const struct sample_event *e, struct t
 			text__addf(out, " (%" PRIu32 ")", p->tid);
 		*tid = p->tid;
 	} else {
-		*tid = add_party(c, p, out);
+		*tid = add_peer(c, p, out);
 	}
 	/* Of another process it is a pid, or the tid there. */
 	if (p->process != e->process)
@@ -424,7 +424,7 @@ int details__frames(struct resolver *c, struct vm *vm, const struct sample_event
 	if (!err && c->details_wanted & WAIT_DETAIL_HOLDER && e->state == STATE_JOIN) {
 		text__clear(&text);
 		text__adds(&text, "joins ");
-		tid = add_party(c, &details->holder, &text);
+		tid = add_peer(c, &details->holder, &text);
 		err = add_frame(c, "joined", &text, tid, ROLE_RUBY, stack, count);
 	}
 	/* For a wait for a CPU, for memory, or for leave to go on, no waker is told. */

@@ -50,7 +50,7 @@ struct session_waits {
 	uint64_t stopped_at;	/* the session was, CLOCK_MONOTONIC, ns; 0 never */
 	uint64_t quantum;	/* ns: shorter waits are not samples of their own; 0: each wait is a sample */
 	uint32_t states;	/* waits in these are samples, a mask of 1u << enum thread_state; 0: all */
-	uint32_t details;		/* what is told of waits besides their state, a mask of WAIT_DETAIL_ */
+	uint32_t details;	/* what is told of waits besides their state, a mask of WAIT_DETAIL_ */
 	bool ends_on_cpu;	/* the stack of each wait is read when it is over; else that of a thread which is in no
 				 * system call is read when it leaves the CPU */
 };

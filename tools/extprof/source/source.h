@@ -38,7 +38,7 @@ struct source_options {
 	const struct event_spec *events; /* of mode event; they stay until the source is destroyed */
 	uint32_t event_count;
 	uint64_t event_period;	/* of modes event and syscall: a sample stands for so many; 0: as each event says, each call */
-	uint32_t details;		/* sched: what is told of waits besides their state, a mask of WAIT_DETAIL_ */
+	uint32_t details;	/* sched: what is told of waits besides their state, a mask of WAIT_DETAIL_ */
 	bool figures, call_figures;	/* sched, and syscall: no samples but sums, see source/figures.h */
 	uint32_t states;	/* sched: of which waits are samples, a mask of 1u << enum thread_state; 0: all */
 	bool each_wait;		/* sched: each wait is a sample; else short ones stand for others, by the rate */

@@ -67,7 +67,7 @@ enum sample_kind {
 #define SAMPLE_THREAD_UNREAD 2u	/* the EC has a slot, but it could not be read */
 #define SAMPLE_WAITS 4u		/* SOURCE_SCHED: how long is told later, by SAMPLE_RESUMED with the same thread and detail */
 #define SAMPLE_COMPILES 8u	/* the JIT compiles in this thread: from the pc of the innermost frame on, see "Compiling" */
-#define SAMPLE_HAS_DETAILS 16u	/* SOURCE_SCHED: a SAMPLE_ABOUT was sent before */
+#define SAMPLE_HAS_DETAILS 16u	/* SOURCE_SCHED: a SAMPLE_DETAILS was sent before */
 #define SAMPLE_LIVES 32u	/* SAMPLE_ACCOUNT: the thread has not ended, and its account is sent again later */
 #define SAMPLE_SHARED 64u	/* SAMPLE_ACCOUNT: from looks, of threads that share native threads beside the kernel's accounts */
 

@@ -41,7 +41,7 @@ enum peer_kind {
 	/* Only for the one that ended a wait: */
 	PEER_TASK = 2,		/* a native thread of a process that is followed, or another process */
 	PEER_INTERRUPT = 3,	/* of a device, the network or another CPU */
-	PEER_TIMER = 4,	/* the time was over that it was to wait for at most */
+	PEER_TIMER = 4,		/* the time was over that it was to wait for at most */
 	PEER_NOBODY = 5,	/* the wait is not over */
 };
 
@@ -62,7 +62,7 @@ struct wait_peer {
 	uint32_t slot;		/* its index in the table of threads */
 	uint32_t id;		/* record of its innermost method then, in C or in Ruby; 0 unknown */
 	struct peer_frame ruby[PEER_CALLERS];	/* that method, or what called it; innermost first */
-	uint32_t kind;		/* enum party_kind */
+	uint32_t kind;		/* enum peer_kind */
 	uint32_t vm, process;	/* as in sample_event */
 	uint32_t tid;		/* in its own pid namespace; of another process its pid as the reader sees it, 0: it does not */
 	char comm[TASK_COMM_SIZE];	/* of PEER_TASK */
@@ -74,17 +74,17 @@ struct details_key {
 };
 
 /*
- * Sent before the samples of the wait, from the same CPU.  Those have SAMPLE_HAS_ABOUT.
+ * Sent before the samples of the wait, from the same CPU.  Those have SAMPLE_HAS_DETAILS.
  */
 struct wait_details {
-	struct sample_event e;	/* kind SAMPLE_ABOUT */
+	struct sample_event e;	/* kind SAMPLE_DETAILS */
 	struct wait_file file;
 	struct wait_peer holder;	/* of the Mutex, or who is joined; when the wait began */
 	struct wait_peer gvl_holder;	/* who had it when the thread became ready */
 	uint64_t gvl_from, gvl_to;	/* it waited for the GVL at the end of that time; CLOCK_MONOTONIC, ns; gvl_to 0: it did not */
 	/*
-	 * The parties that ended the wait.  If the thread waited for the GVL afterwards, `waker` made it ready, and
-	 * `gvl_waker` had it go on; else both are the same.  Until the wait is over, `gvl_waker` is the last party that
+	 * The peers that ended the wait.  If the thread waited for the GVL afterwards, `waker` made it ready, and
+	 * `gvl_waker` had it go on; else both are the same.  Until the wait is over, `gvl_waker` is the last peer that
 	 * woke it up in the kernel.
 	 */
 	struct wait_peer waker, gvl_waker;
