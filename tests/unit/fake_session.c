@@ -114,8 +114,10 @@ static int fake__fd(const struct session *s)
 
 static int fake__drain(struct session *s, session_callback callback, void *context)
 {
+	int n = 0;
+
 	(void)s;
-	while (fake_session.sample_count) {
+	for (; fake_session.sample_count; n++) {
 		size_t size = sizeof(struct sample_event), rest = --fake_session.sample_count;
 		typeof(fake_session.samples[0]) first = fake_session.samples[0];
 
@@ -123,20 +125,22 @@ static int fake__drain(struct session *s, session_callback callback, void *conte
 		if (!callback(context, &first, size + first.event.nr_frames * sizeof(struct sample_frame)))
 			return -ECANCELED;
 	}
-	return 0;
+	return n;
 }
 
 static int fake__drain_lifecycle(struct session *s, session_callback callback, void *context)
 {
+	int n = 0;
+
 	(void)s;
-	while (fake_session.event_count) {
+	for (; fake_session.event_count; n++) {
 		struct process_event first = fake_session.lifecycle[0];
 		size_t rest = --fake_session.event_count;
 
 		memmove(fake_session.lifecycle, fake_session.lifecycle + 1, rest * sizeof(first));
 		callback(context, &first, sizeof(first));
 	}
-	return 0;
+	return n;
 }
 
 static void fake__counters(const struct session *s, uint32_t process, enum sample_source source, struct source_counters *c)

@@ -50,6 +50,31 @@ TEST(engine_counts_as_lost_what_does_not_arrive)
 	tear_down();
 }
 
+/* A daemon is not to wake up twenty times a second for nothing. */
+TEST(engine_waits_longer_where_all_is_known)
+{
+	struct process *p;
+
+	set_up(false);
+	p = first();
+	CHECK(p && attach(p, 7));
+	e->settings.command = false;
+	fake_session__sample(SOURCE_CPU, p->number, 7, method);
+	CHECK_INT(engine__step(e, &diag), 0);
+	CHECK_INT(e->drained, 1);
+	e->young_threads_at = 0;
+	e->new_at = deadline__now() - 11 * SECOND;
+	CHECK(engine__wait(e) <= 50 * MS);
+	e->settings.rotate_time = 3600 * SECOND;
+	CHECK(engine__wait(e) > 50 * MS && engine__wait(e) <= 200 * MS);
+	e->drained = 2000;
+	CHECK(engine__wait(e) <= 50 * MS);
+	e->drained = 0;
+	e->new_at = deadline__now();
+	CHECK(engine__wait(e) <= 2 * MS);
+	tear_down();
+}
+
 TEST(engine_finishes_without_a_sample)
 {
 	set_up(false);

@@ -105,11 +105,13 @@ void engine__read_ahead(struct engine *e, uint64_t now)
 
 	if (!(e->sources & 1u << SOURCE_SCHED) || e->figures || now < e->ahead_at)
 		return;
-	r.walker = walker__new();
+	if (!e->ahead_walker)
+		e->ahead_walker = walker__new();
+	r.walker = e->ahead_walker;
 	if (r.walker)
 		engine__each_in_turn(e, &e->looks_ahead, vm__is_readable, look_ahead, &r);
 	e->ahead_at = now + (e->looks_ahead.more ? INTERVAL :
-			     engine__interval(r.most > MANY_THREADS ? INTERVAL_MANY : INTERVAL, INTERVAL_MOST, from));
+			     engine__interval(r.most > MANY_THREADS ? INTERVAL_MANY : INTERVAL,
+					      INTERVAL_MOST * (engine__is_long(e) ? LONG_TIMES : 1), from));
 	tables__free(&r.tables);
-	walker__free(r.walker);
 }

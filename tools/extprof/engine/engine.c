@@ -13,6 +13,10 @@
  * lives, and what was started by us may not live long. */
 #define TICK_PID (50 * MS)
 #define TICK_COMMAND (10 * MS)
+/* The same in a long recording: while no process is new for so long, and the last step took fewer events than that. */
+#define TICK_SETTLED (200 * MS)
+#define SETTLED_AFTER (10 * SECOND)
+#define SETTLED_EVENTS 1024u
 /* A process may live for some ms only, and its memory has the names of what it called first. */
 #define TICK_NEW (2 * MS)
 #define PROCESS_IS_NEW (50 * MS)
@@ -118,10 +122,10 @@ static void refresh_names(struct engine *e, uint64_t now)
 		struct vm *vm = e->set.vms[i];
 
 		/* Where tables of threads are read, ahead.c takes the names from them. */
-		if (vm && !vm->exited && now >= vm->threads_at + TABLES_INTERVAL_MOST)
+		if (vm && !vm->exited && now >= vm->threads_at + TABLES_INTERVAL_MOST * (engine__is_long(e) ? LONG_TIMES : 1))
 			threads__refresh(&vm->threads, false);
 	}
-	e->names_at = now + engine__interval(NAMES_INTERVAL, NAMES_INTERVAL_MOST, from);
+	e->names_at = now + engine__interval(NAMES_INTERVAL, NAMES_INTERVAL_MOST * (engine__is_long(e) ? LONG_TIMES : 1), from);
 }
 
 /* Do the work that is not urgent. */
@@ -150,13 +154,20 @@ static void look_around(struct engine *e, uint64_t now)
 	e->look_at = now + engine__interval(LOOK_INTERVAL, LOOK_INTERVAL_MOST, from);
 }
 
+/* Is all known that is recorded, so that names need not be read at once? */
+static bool is_settled(const struct engine *e, uint64_t now)
+{
+	return engine__is_long(e) && now >= e->new_at + SETTLED_AFTER && e->drained < SETTLED_EVENTS;
+}
+
 uint64_t engine__wait(const struct engine *e)
 {
 	uint64_t now = deadline__now(), wait, until;
 
 	if (engine__has_more(e))
 		return 0;
-	wait = e->settings.command || e->new_vms.count || now < e->young_threads_at + THREADS_ARE_YOUNG ? TICK_COMMAND : TICK_PID;
+	wait = e->settings.command || e->new_vms.count || now < e->young_threads_at + THREADS_ARE_YOUNG ? TICK_COMMAND :
+	       is_settled(e, now) ? TICK_SETTLED : TICK_PID;
 	if (now < e->new_at + PROCESS_IS_NEW)
 		wait = TICK_NEW;
 	until = engine__search_wait(e, now);
@@ -214,7 +225,7 @@ static bool all_given_up(const struct engine *e)
 int engine__step(struct engine *e, struct diag *d)
 {
 	uint64_t now = deadline__now(), until = engine__end_of_duration(e);
-	int err;
+	int err, drained;
 
 	if (now >= until) {
 		engine__set_ended(e, "duration");
@@ -230,7 +241,9 @@ int engine__step(struct engine *e, struct diag *d)
 	engine__drain_lifecycle(e);
 	engine__bind_children(e);
 	now = deadline__now();
-	e->behind = engine__drain(e) == -ECANCELED;
+	drained = engine__drain(e);
+	e->behind = drained == -ECANCELED;
+	e->drained = drained < 0 ? UINT32_MAX : (uint32_t)drained;
 	if (!e->behind)
 		e->drained_at = now;
 	engine__step_shared(e, now);

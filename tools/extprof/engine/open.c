@@ -15,6 +15,7 @@
 #include "process/section_search.h"
 #include "profile/idle.h"
 #include "remote/session.h"
+#include "remote/walker.h"
 
 /* For the stacks of threads that wait at the end: 10,000 take 2 s of CPU time, and others may have the CPUs. */
 #define WAITS_TIME (15 * SECOND)
@@ -292,6 +293,7 @@ void engine__destroy(struct engine *e)
 	engine__figures_free(e);
 	engine__free_shared(e);
 	map64__free(&e->ahead_seen);
+	walker__free(e->ahead_walker);
 	free(e->old_vms.list);
 	free(e->old_processes.list);
 	free(e->new_vms.list);

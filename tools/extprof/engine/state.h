@@ -134,6 +134,7 @@ struct engine {
 	bool started;		/* the sources run */
 	bool behind;		/* samples wait in the ring that there was no time for */
 	uint64_t drained_at;	/* all samples that were sent before are out of the ring; CLOCK_MONOTONIC, ns */
+	uint32_t drained;	/* events that the last step took from it */
 	uint64_t started_at, ended_at;	/* CLOCK_MONOTONIC, ns */
 	uint64_t from;		/* what is reported began then: started_at, or the last restart */
 	uint64_t paused_at, resumed_at;	/* by the last snapshot or pause */
@@ -150,6 +151,7 @@ struct engine {
 	uint64_t names_at;	/* of threads; CLOCK_MONOTONIC, ns */
 	uint64_t ahead_at;	/* for names of stacks that wait; CLOCK_MONOTONIC, ns */
 	struct map64 ahead_seen;	/* waits that were looked at for that */
+	struct walker *ahead_walker;	/* for them; NULL: there was no look */
 	uint64_t look_at;	/* for CPUs and memory; CLOCK_MONOTONIC, ns */
 	struct deadline deadline;	/* with what the loop is at */
 	struct deadline reads;		/* with one sample that it has begun */
@@ -366,9 +368,18 @@ uint64_t engine__search_wait(const struct engine *e, uint64_t now);
 
 /* Looks of one kind take one part in so many of a CPU, unless there is so much to look at that they would come too late. */
 #define SHARE_OF_LOOKS 1000u
+/* ns that a file of a long recording has at least; how many times later than others it may look. */
+#define LONG_FILE 10000000000ull
+#define LONG_TIMES 4u
 /* ns until the next look, of one that took CPU time since `from`: by that share, but not less and not more than these.  What is
  * seen late is of `most` at the most. */
 uint64_t engine__interval(uint64_t least, uint64_t most, uint64_t from);
+
+/* Does the recording go on for long?  Its files do.  It is to cost little, and may see later what is seldom new. */
+static inline bool engine__is_long(const struct engine *e)
+{
+	return e->settings.rotate_time >= LONG_FILE;
+}
 
 /* contexts.c: of OpenTelemetry, of native threads.  Without a reader that takes them these do nothing. */
 
