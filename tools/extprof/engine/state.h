@@ -208,10 +208,6 @@ struct engine {
 void engine__account_cpu(struct engine *e, struct process *p, uint64_t cpu_time);
 /* Read its CPU time, until it is freed.  False: it cannot be read any more. */
 bool engine__read_cpu_time(struct engine *e, struct process *p);
-/* The name of this machine. */
-void engine__describe_host(struct report_meta *m);
-/* "on-CPU at 99 Hz by the clock; off the CPU": of all sources in the mask.  Also the rate, the period and CPUs. */
-void engine__describe_sources(const struct engine *e, uint32_t sources, struct report_meta *m);
 /* Bring its row up to what the kernel has counted for it. */
 void engine__take_counters(struct engine *e, struct process *p);
 /* The sums of all rows, of the sources in the mask: what the kernel counted, and what arrived. */
@@ -229,12 +225,18 @@ uint64_t engine__end_of_duration(const struct engine *e);
 /* Go on, if the delay is over.  0 or -errno. */
 int engine__end_delay(struct engine *e, uint64_t now, struct diag *d);
 
-/* finish.c: what was sampled is put together */
+/* report.c: what was sampled is put together */
 
+/* The name of this machine. */
+void engine__describe_host(struct report_meta *m);
+/* "on-CPU at 99 Hz by the clock; off the CPU": of all sources in the mask.  Also the rate, the period and CPUs. */
+void engine__describe_sources(const struct engine *e, uint32_t sources, struct report_meta *m);
 /* Give what was sampled its names, as far as they are known now.  0 or -ENOMEM. */
 int engine__name_frames(struct engine *e);
 /* A window ends: keep what its threads did, for those that follow. */
 void engine__remember_idle(struct engine *e);
+
+/* finish.c: nothing is sampled, for a moment or any more */
 
 /* Stop the sources, and take what they have sent.  session__start() follows, or session__rest(). */
 void engine__hold(struct engine *e);
