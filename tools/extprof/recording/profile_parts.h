@@ -202,6 +202,25 @@ void recording_profile__leave(struct recording_profile *p, struct input *in);
 int recording_profile__choose(struct recording_profile *p, struct input *in, struct diag *d);
 /* Add the account of a recording that has been read to p->accounts.  0 or negative errno with *d. */
 int recording_profile__account(struct recording_profile *p, struct input *in, struct diag *d);
+/*
+ * The modes that are shown, of those that the first recording has; names: those that are wanted, NULL all.  If it compares, the
+ * metric of the one that there is, too.  0 or negative errno with *d.
+ */
+int recording_modes__choose(struct recording_profile *p, const char *names, const char *metric, struct diag *d);
+/* Has the recording these modes, and counts them the same?  all_modes: nobody has chosen modes, and none may be left out.  0 or
+ * negative errno with *d. */
+int recording_modes__check(struct recording_profile *p, struct input *in, bool all_modes, struct diag *d);
+/* The groups that are shown, and what is shown of samples that have no value of a label; NULL: as the first recording has
+ * them.  0 or negative errno with *d. */
+int recording_groups__choose(struct recording_profile *p, const struct groups *wanted, struct diag *d);
+/* Has the recording labels of them? */
+void recording_groups__look(struct recording_profile *p, const struct input *in);
+/* All have been read: fail if none had one of them.  0 or negative errno with *d. */
+int recording_groups__check(const struct recording_profile *p, struct diag *d);
+/* Processes of different machines can have one pid. */
+bool recording_groups__has_several_hosts(const struct recording_profile *p);
+/* Add the samples of a recording that are asked for.  0 or negative errno with *d. */
+int recording_sums__add(struct recording_profile *p, struct input *in, struct diag *d);
 /* Is the sample one of those that are asked for? */
 bool recording_profile__wants(struct recording_profile *p, struct input *in, const struct recording_sample *s);
 /* The number of the sum that the sample is of; *is_new: it has been added.  MAP64_NONE: out of memory, or p->sums is full,
