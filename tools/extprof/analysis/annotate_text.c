@@ -5,6 +5,7 @@
 
 #include "analysis/annotate.h"
 #include "base/columns.h"
+#include "base/share.h"
 #include "base/text.h"
 #include "profile/unit.h"
 
@@ -15,7 +16,7 @@
 
 static double percent(const struct annotation *a, uint64_t amount)
 {
-	return a->r->samples ? 100.0 * (double)amount / (double)a->r->samples : 0;
+	return share__percent(amount, a->r->samples);
 }
 
 /* The text of a line, clean, with blanks for tabs. */
@@ -61,8 +62,8 @@ static void add_head(const struct annotation *a, const struct annotate_options *
 	text__addf(out, "%s: mode %s, self %s (%.1f %%), total %s (%.1f %%)\n", a->path, a->r->meta.mode->name, text__string(&self),
 		   percent(a, a->self), text__string(&total), percent(a, a->total));
 	if (a->r->left_out)
-		text__addf(out, "left out by --focus: %.1f %% of all; shares are of the rest\n", 100 * (double)a->r->left_out /
-			   ((double)a->r->left_out + (double)a->r->samples));
+		text__addf(out, "left out by --focus: %.1f %% of all; shares are of the rest\n", share__percent(a->r->left_out,
+			   a->r->left_out + a->r->samples));
 	text__addf(out, "source: %s%s%s\n", o->source, o->changed ? "\nCHANGED: " : "", o->changed ? o->changed : "");
 	text__free(&self);
 	text__free(&total);

@@ -7,11 +7,7 @@
 #include <string.h>
 
 #include "base/map64.h"
-
-static double share(uint64_t part, uint64_t all)
-{
-	return all ? (double)part / (double)all : 0;
-}
+#include "base/share.h"
 
 /* The variance of the share that `part` has of a side, if it is p. */
 static double variance_of(const struct diff *d, int side, double p, uint64_t part, double squares)
@@ -30,7 +26,7 @@ static double variance_of(const struct diff *d, int side, double p, uint64_t par
 static struct diff_change change_of_state(const struct diff *d, uint64_t before, uint64_t after, const double squares[2])
 {
 	uint64_t all = d->all[0] > d->all[1] ? d->all[0] : d->all[1];
-	struct diff_change c = { .amount = { before, after }, .share = { share(before, all), share(after, all) } };
+	struct diff_change c = { .amount = { before, after }, .share = { share__of(before, all), share__of(after, all) } };
 
 	c.noise = all ? DIFF_ERRORS * sqrt(fmax(squares[0] + squares[1], 0)) / (double)all : 0;
 	c.decided = fabs(c.share[1] - c.share[0]) > c.noise;
@@ -40,7 +36,7 @@ static struct diff_change change_of_state(const struct diff *d, uint64_t before,
 struct diff_change diff__change(const struct diff *d, uint64_t before, uint64_t after, const double squares[2])
 {
 	struct diff_change c = {
-		.amount = { before, after }, .share = { share(before, d->all[0]), share(after, d->all[1]) },
+		.amount = { before, after }, .share = { share__of(before, d->all[0]), share__of(after, d->all[1]) },
 	};
 	double all = (double)d->all[0] + (double)d->all[1], p = all > 0 ? ((double)before + (double)after) / all : 0;
 

@@ -7,6 +7,7 @@
 
 #include "analysis/diff.h"
 #include "base/columns.h"
+#include "base/share.h"
 #include "profile/unit.h"
 
 /* Width of a row without the name: mark, three shares, the noise, two amounts. */
@@ -236,7 +237,7 @@ void diff__add_name(const struct diff_options *o, int side, struct text *to)
 
 double diff__left_out(const struct report *r)
 {
-	return (double)r->left_out / ((double)r->samples + (double)r->left_out);
+	return share__of(r->left_out, r->samples + r->left_out);
 }
 
 void diff__add_version(const struct diff *d, int side, struct text *to)

@@ -7,6 +7,7 @@
 
 #include "analysis/trend.h"
 #include "base/json.h"
+#include "base/share.h"
 #include "profile/unit.h"
 
 /* A bar is that long at 100 %. */
@@ -16,7 +17,7 @@
 
 static double share_of(const struct trend_row *r)
 {
-	return r->all ? (double)r->part / (double)r->all : 0;
+	return share__of(r->part, r->all);
 }
 
 static void add_amount(const struct trend *t, uint64_t amount, int width, struct text *out)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "cli/amounts.h"
 #include "cli/stat.h"
 
@@ -29,16 +30,11 @@ static double per_second(const struct extprof_figures *f, uint64_t count)
 	return seconds(f) > 0 ? (double)count / seconds(f) : 0;
 }
 
-static double percent(uint64_t part, uint64_t whole)
-{
-	return whole ? 100 * (double)part / (double)whole : 0;
-}
-
 /* The error of a share that was found by so many looks, in 95 % of all cases, in points.  Several GVLs can be held at
  * one look. */
 static double error_of_share(uint64_t part, uint64_t looks)
 {
-	double share = looks ? (double)part / (double)looks : 0;
+	double share = share__of(part, looks);
 
 	if (share > 1)
 		share = 0.5;
@@ -100,7 +96,7 @@ void stat_text__write_head(unsigned int width, FILE *to)
 static void write_share(const struct extprof_figures *f, enum extprof_figure_id id, uint64_t whole, int width, FILE *to)
 {
 	if (is_known(f, id))
-		fprintf(to, " %*.1f%%", width - 1, percent(value(f, id), whole));
+		fprintf(to, " %*.1f%%", width - 1, share__percent(value(f, id), whole));
 	else
 		fprintf(to, " %*s", width, "-");
 }
@@ -214,7 +210,7 @@ static void write_cpu(const struct extprof_figures *f, FILE *to)
 	if (!begin("CPU time", f, EXTPROF_CPU_TIME, to))
 		return;
 	fprintf(to, "%14s   %.1f %% of one CPU; user %s, system %s", amount__time(value(f, EXTPROF_CPU_TIME), total),
-		percent(value(f, EXTPROF_CPU_TIME), f->until - f->from), amount__time(value(f, EXTPROF_CPU_USER), user),
+		share__percent(value(f, EXTPROF_CPU_TIME), f->until - f->from), amount__time(value(f, EXTPROF_CPU_USER), user),
 		amount__time(value(f, EXTPROF_CPU_SYSTEM), system));
 	end(f, EXTPROF_CPU_TIME, to);
 }
@@ -255,7 +251,7 @@ static void write_heap(const struct extprof_figures *f, FILE *to)
 
 	if (!begin("heap", f, EXTPROF_HEAP_LIVE_SLOTS, to))
 		return;
-	fprintf(to, "%14s   live slots, %.1f %% of %s; %s pages, %s", amount__count(live, a), percent(live, slots), amount__count(slots, b),
+	fprintf(to, "%14s   live slots, %.1f %% of %s; %s pages, %s", amount__count(live, a), share__percent(live, slots), amount__count(slots, b),
 		amount__count(value(f, EXTPROF_HEAP_PAGES), c), amount__bytes((double)value(f, EXTPROF_HEAP_BYTES), d));
 	fprintf(to, "; malloc %s since GC, limit %s", amount__bytes((double)value(f, EXTPROF_HEAP_MALLOC), a),
 		amount__bytes((double)value(f, EXTPROF_HEAP_MALLOC_LIMIT), b));
@@ -267,7 +263,7 @@ static void write_looks(const struct extprof_figures *f, uint64_t part, FILE *to
 {
 	uint64_t looks = value(f, EXTPROF_GVL_LOOKS);
 
-	fprintf(to, "%.1f %% +- %.1f", percent(part, looks), error_of_share(part, looks));
+	fprintf(to, "%.1f %% +- %.1f", share__percent(part, looks), error_of_share(part, looks));
 }
 
 static void write_gvl(const struct extprof_figures *f, FILE *to)
@@ -277,7 +273,7 @@ static void write_gvl(const struct extprof_figures *f, FILE *to)
 
 	if (!begin("GVL held", f, EXTPROF_GVL_HELD, to))
 		return;
-	fprintf(to, "%12.1f %%   +- %.1f (%s looks)", percent(held, looks), error_of_share(held, looks), amount__count(looks, a));
+	fprintf(to, "%12.1f %%   +- %.1f (%s looks)", share__percent(held, looks), error_of_share(held, looks), amount__count(looks, a));
 	if (is_known(f, EXTPROF_GVL_CONTENDED)) {
 		fprintf(to, "; others waited for it ");
 		write_looks(f, value(f, EXTPROF_GVL_CONTENDED), to);
@@ -353,7 +349,7 @@ static void write_holders(const struct extprof_figures *f, unsigned long top, FI
 		const struct extprof_holder *h = f->holders[i];
 
 		write_label(i ? "" : "  for whom", to);
-		fprintf(to, "%12.1f %%   %s", percent(h->looks, sum), h->thread ? h->thread : "[other threads]");
+		fprintf(to, "%12.1f %%   %s", share__percent(h->looks, sum), h->thread ? h->thread : "[other threads]");
 		if (f->processes > 1)
 			fprintf(to, " in process %d", h->pid);
 		fprintf(to, "%s\n", i ? "" : " had the GVL while others waited");
@@ -370,17 +366,17 @@ static void write_gc_looks(const struct extprof_figures *f, FILE *to)
 	for (int i = EXTPROF_GC_MARK_LOOKS; i <= EXTPROF_GC_OTHER_LOOKS; i++)
 		all += value(f, i);
 	write_label("  by looks", to);
-	fprintf(to, "%12.1f %%   +- %.1f of the time; mark %.1f %%, sweep %.1f %%", percent(all, looks),
-		error_of_share(all, looks), percent(value(f, EXTPROF_GC_MARK_LOOKS), looks),
-		percent(value(f, EXTPROF_GC_SWEEP_LOOKS), looks));
+	fprintf(to, "%12.1f %%   +- %.1f of the time; mark %.1f %%, sweep %.1f %%", share__percent(all, looks),
+		error_of_share(all, looks), share__percent(value(f, EXTPROF_GC_MARK_LOOKS), looks),
+		share__percent(value(f, EXTPROF_GC_SWEEP_LOOKS), looks));
 	if (value(f, EXTPROF_GC_COMPACT_LOOKS))
-		fprintf(to, ", compact %.1f %%", percent(value(f, EXTPROF_GC_COMPACT_LOOKS), looks));
-	fprintf(to, ", other %.1f %%\n", percent(value(f, EXTPROF_GC_OTHER_LOOKS), looks));
+		fprintf(to, ", compact %.1f %%", share__percent(value(f, EXTPROF_GC_COMPACT_LOOKS), looks));
+	fprintf(to, ", other %.1f %%\n", share__percent(value(f, EXTPROF_GC_OTHER_LOOKS), looks));
 	for (size_t i = 0; i < f->gc_reason_met_count; i++) {
 		const struct extprof_gc_reason *r = f->gc_reasons_met[i];
 
 		write_label(i ? "" : "  by reason", to);
-		fprintf(to, "%12.1f %%   +- %.1f of the time; %s, %s\n", percent(r->looks, looks),
+		fprintf(to, "%12.1f %%   +- %.1f of the time; %s, %s\n", share__percent(r->looks, looks),
 			error_of_share(r->looks, looks), r->name, r->major ? "major" : "minor");
 	}
 }
@@ -432,7 +428,7 @@ static void write_gc(const struct extprof_figures *f, FILE *to)
 		return;
 	}
 	fprintf(to, "%14s   %s in all, %.2f %% of the time", amount__count(value(f, EXTPROF_GC_PAUSES), a), amount__time(time, b),
-		percent(time, f->until - f->from));
+		share__percent(time, f->until - f->from));
 	write_lengths(f, EXTPROF_GC_PAUSES, f->gc_pause, to);
 	end(f, EXTPROF_GC_PAUSES, to);
 	if (value(f, EXTPROF_GC_PAUSES)) {
@@ -516,7 +512,7 @@ static void write_methods(struct extprof_report *r, unsigned long top, FILE *to)
 		return;
 	fprintf(to, "\n    self   total  method, of %" PRIu64 " samples on a CPU\n", all);
 	for (size_t i = 0; i < top && (t = extprof_report_total(r, EXTPROF_TOTAL_METHODS, i)) && t->self; i++) {
-		fprintf(to, "%6.1f %% %5.1f %%  %s", percent(t->self, all), percent(t->total, all), t->frame->name);
+		fprintf(to, "%6.1f %% %5.1f %%  %s", share__percent(t->self, all), share__percent(t->total, all), t->frame->name);
 		if (t->path[0])
 			fprintf(to, "  %s:%d", t->path, t->line);
 		putc('\n', to);

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/share.h"
+
 /* "100.0 %", "1.234 s", "1023 MiB"; columns of states are as wide as their titles. */
 #define SHARE_WIDTH 7u
 #define AMOUNT_WIDTH 10u
@@ -222,7 +224,7 @@ static void format_made(char *to, size_t size, double made)
 static void format_part(char *to, size_t size, uint64_t part, uint64_t sum)
 {
 	if (sum)
-		snprintf(to, size, "%.1f %%", 100 * (double)part / (double)sum);
+		snprintf(to, size, "%.1f %%", share__percent(part, sum));
 	else
 		*to = '\0';
 }

@@ -28,6 +28,7 @@
 #include <sys/random.h>
 
 #include "base/columns.h"
+#include "base/share.h"
 #include "output/flame_choice.h"
 #include "profile/unit.h"
 
@@ -135,7 +136,7 @@ static void add_title(struct page *p, uint32_t node, const struct report_label *
 		text__adds(&p->out, "</title>");
 	} else {
 		unit__add_with_name(&p->r->metric, n->total, &p->out);
-		text__addf(&p->out, ", %.2f %%</title>", 100.0 * (double)n->total / (double)p->r->samples);
+		text__addf(&p->out, ", %.2f %%</title>", share__percent(n->total, p->r->samples));
 	}
 	text__free(&place);
 }
@@ -311,7 +312,7 @@ static void add_head(struct page *p)
 			unit__add_with_name(&p->r->metric, p->choice.hidden_samples, &p->out);
 		text__addf(&p->out, p->diff ? "%.2f %%; the frames below them are as wide as with them</text>\n" :
 			   " (%.2f %%); the frames below them are as wide as with them</text>\n",
-			   100.0 * (double)p->choice.hidden_samples / (double)p->r->samples);
+			   share__percent(p->choice.hidden_samples, p->r->samples));
 	}
 	x = add_legend(p) + 16;
 	text__addf(&p->out, "<g class=\"control\" transform=\"translate(%g,%u)\"><foreignObject y=\"-15\" width=\"204\" height=\"26\">"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/columns.h"
+#include "base/share.h"
 #include "output/rows.h"
 #include "profile/unit.h"
 
@@ -23,11 +24,6 @@ static const char *ansi(const struct lead *t, const char *code)
 	return t->o->color ? code : "";
 }
 
-static double percent(const struct lead *t, uint64_t part)
-{
-	return t->r->samples ? 100.0 * (double)part / (double)t->r->samples : 0;
-}
-
 static int amount_width(const struct lead *t)
 {
 	return t->r->metric.unit == UNIT_COUNT ? 8 : 10;
@@ -39,7 +35,7 @@ static void add_amount(struct lead *t, uint64_t amount)
 	struct text text = { 0 };
 
 	unit__add_amount(t->r->metric.unit, amount, &text);
-	text__addf(t->out, "%*s %5.1f %%", amount_width(t), text__string(&text), percent(t, amount));
+	text__addf(t->out, "%*s %5.1f %%", amount_width(t), text__string(&text), share__percent(amount, t->r->samples));
 	text__free(&text);
 }
 
@@ -55,7 +51,7 @@ static void add_callee(struct lead *t, const struct row *row, size_t width)
 
 	rows__add_callee(t->r, row, &name);
 	if (name.length) {
-		text__addf(t->out, "  %5.1f %%  ", percent(t, row->of->called));
+		text__addf(t->out, "  %5.1f %%  ", share__percent(row->of->called, t->r->samples));
 		columns__add_ends(t->out, name.data, width, false);
 	}
 	text__adds(t->out, "\n");
@@ -103,7 +99,7 @@ static void add_app(struct lead *t, const char *title, const struct rows *rows, 
 
 		add_name(t, row, line, &name);
 		add_amount(t, row->total);
-		text__addf(t->out, "  %6.1f %%  ", percent(t, row->of->own));
+		text__addf(t->out, "  %6.1f %%  ", share__percent(row->of->own, t->r->samples));
 		columns__add_ends(t->out, text__string(&name), names, row->of->calls != CALLS_UNKNOWN);
 		add_callee(t, row, callees);
 		t->out->failed |= name.failed;

@@ -6,13 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "output/process_table.h"
 #include "profile/unit.h"
-
-static double percent(uint64_t part, uint64_t whole)
-{
-	return whole ? 100.0 * (double)part / (double)whole : 0;
-}
 
 static void add_kernel_note(const struct report_meta *m, struct text *out)
 {
@@ -36,7 +32,7 @@ static void add_left_out(const struct report *r, struct text *out)
 		return;
 	unit__add_with_name(&r->metric, r->left_out, &amount);
 	text__addf(out, "left out by --focus: %s, %.1f %% of all; shares are of the rest\n", text__string(&amount),
-		   percent(r->left_out, all));
+		   share__percent(r->left_out, all));
 	text__free(&amount);
 }
 
@@ -161,7 +157,7 @@ void notes__add(const struct report *r, struct text *out)
 	if (m->merged)
 		text__addf(out, "stacks cut: %" PRIu64 " samples, %.1f %% ([merged] stands for their innermost "
 			   "frames: there are more different stacks than extprof keeps, and the rarest "
-			   "were merged)\n", m->merged, percent(m->merged, m->stacks));
+			   "were merged)\n", m->merged, share__percent(m->merged, m->stacks));
 	if (m->unknown_threads)
 		text__addf(out, "samples of unknown threads: %" PRIu64 " ([unknown thread]: what the "
 			   "process says about them could not be read)\n", m->unknown_threads);
@@ -180,5 +176,5 @@ void notes__add(const struct report *r, struct text *out)
 	/* They are among the samples of what runs, and so of modes that have these. */
 	if (m->gc_samples && m->accounting.cpu_taken)
 		text__addf(out, "in GC: %" PRIu64 " sample%s, %.1f %%\n", m->gc_samples, m->gc_samples == 1 ? "" : "s",
-			   percent(m->gc_samples, m->accounting.cpu_taken));
+			   share__percent(m->gc_samples, m->accounting.cpu_taken));
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/json.h"
+#include "base/share.h"
 #include "output/output.h"
 #include "output/rows.h"
 #include "profile/unit.h"
@@ -12,7 +13,7 @@ static const char *const unit_names[] = { [UNIT_COUNT] = "count", [UNIT_NS] = "n
 
 static double share(const struct report *r, uint64_t amount)
 {
-	return r->samples ? (double)amount / (double)r->samples : 0;
+	return share__of(amount, r->samples);
 }
 
 /* A text that is composed; NULL: out of memory. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/columns.h"
+#include "base/share.h"
 #include "output/gc_table.h"
 #include "output/lead_table.h"
 #include "output/notes.h"
@@ -27,11 +28,6 @@ struct table {
 	struct text *out;
 	unsigned int top;
 };
-
-static double percent(uint64_t part, uint64_t whole)
-{
-	return whole ? 100.0 * (double)part / (double)whole : 0;
-}
 
 static const char *ansi(const struct table *t, const char *code)
 {
@@ -109,7 +105,7 @@ static void add_amount(struct table *t, uint64_t amount)
 	struct text text = { 0 };
 
 	unit__add_amount(t->r->metric.unit, amount, &text);
-	text__addf(t->out, "%*s %5.1f %%  ", amount_width(t), text__string(&text), percent(amount, t->r->samples));
+	text__addf(t->out, "%*s %5.1f %%  ", amount_width(t), text__string(&text), share__percent(amount, t->r->samples));
 	text__free(&text);
 }
 

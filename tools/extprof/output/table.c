@@ -5,18 +5,14 @@
  */
 #include <inttypes.h>
 
+#include "base/share.h"
 #include "output/output.h"
 #include "output/rows.h"
 #include "profile/unit.h"
 
-static double percent(uint64_t part, uint64_t whole)
-{
-	return whole ? 100.0 * (double)part / (double)whole : 0;
-}
-
 static void add_amount(const struct report *r, uint64_t amount, struct text *out)
 {
-	text__addf(out, "\t%" PRIu64 "\t%.2f", (amount + r->divisor / 2) / r->divisor, percent(amount, r->samples));
+	text__addf(out, "\t%" PRIu64 "\t%.2f", (amount + r->divisor / 2) / r->divisor, share__percent(amount, r->samples));
 }
 
 static void add_summary(const struct report *r, struct text *out)

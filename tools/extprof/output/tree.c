@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/columns.h"
+#include "base/share.h"
 #include "output/output.h"
 #include "profile/unit.h"
 
@@ -86,11 +87,6 @@ static int choose(struct calls *c)
 	return 0;
 }
 
-static double percent(const struct report *r, uint64_t part)
-{
-	return r->samples ? 100.0 * (double)part / (double)r->samples : 0;
-}
-
 static void add_line(struct calls *c, uint32_t indent, uint64_t total, uint64_t self, const char *name, const char *place)
 {
 	uint32_t in = 2 * indent < INDENT_MAX ? 2 * indent : INDENT_MAX;
@@ -98,8 +94,8 @@ static void add_line(struct calls *c, uint32_t indent, uint64_t total, uint64_t 
 	struct text amount = { 0 }, text = { 0 };
 
 	unit__add_amount(c->r->metric.unit, total, &amount);
-	text__addf(c->out, "%10s %5.1f %%  %5.1f %%  %*s", text__string(&amount), percent(c->r, total), percent(c->r, self),
-		   (int)in, "");
+	text__addf(c->out, "%10s %5.1f %%  %5.1f %%  %*s", text__string(&amount), share__percent(total, c->r->samples),
+		   share__percent(self, c->r->samples), (int)in, "");
 	text__addf(&text, "%s%s%s", name, *place ? "  " : "", place);
 	columns__add_ends(c->out, text__string(&text), c->o->width ? left : columns__of(text__string(&text)), false);
 	text__adds(c->out, "\n");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/share.h"
 #include "profile/idle.h"
 #include "profile/unit.h"
 
@@ -284,7 +285,7 @@ double report__idle_share(const struct report *r)
 {
 	uint64_t all = r->samples + r->left_out + (r->idle.shown ? 0 : r->idle.amount);
 
-	return all ? (double)r->idle.amount / (double)all : 0;
+	return share__of(r->idle.amount, all);
 }
 
 void report__add_idle_sum(const struct report *r, struct text *out)
