@@ -159,6 +159,7 @@ TEST(groups_name_threads_and_their_patterns)
 		  "[parked fibers of thread #30 (gone)]|#*|parked fibers of thread #30 (gone)|0" },
 	};
 	struct frame_table t;
+	struct text text = { 0 };
 
 	frame_table__init(&t);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -170,6 +171,11 @@ TEST(groups_name_threads_and_their_patterns)
 		     "[native thread puma 12\\x1B (42)]|puma *\\x1B|native thread puma 12\\x1B|42");
 	CHECK_STRING(parts(&t, group_names__add_no_thread(&t, "0123456789abcdef", 16, 0, true)),
 		     "[unknown thread 0123456789abcdef]|*abcdef|unknown thread 0123456789abcdef|0");
+	group_names__add_native("puma 12\033", 16, 42, &text);
+	text__adds(&text, "|");
+	group_names__add_native("0123456789abcdef", 16, 0, &text);
+	CHECK_STRING(text__string(&text), "native thread puma 12\\x1B (42)|native thread 0123456789abcdef");
+	text__free(&text);
 	frame_table__free(&t);
 }
 

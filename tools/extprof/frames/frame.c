@@ -109,8 +109,14 @@ void frame__add_bare(const struct frame *f, struct text *out)
 	}
 }
 
-/* The text between the brackets. */
-static void add_inside(const struct frame *f, struct text *out)
+void frame__add_numbered(const struct frame *f, struct text *out)
+{
+	frame__add_bare(f, out);
+	if (frame__number(f))
+		text__addf(out, " (%" PRIu32 ")", frame__number(f));
+}
+
+void frame__add_inside(const struct frame *f, struct text *out)
 {
 	if (add_unknown(f, out))
 		return;
@@ -127,9 +133,7 @@ static void add_inside(const struct frame *f, struct text *out)
 		break;
 	case FRAME_THREAD:
 		text__adds(out, f->role == ROLE_RUBY ? "thread " : "");
-		frame__add_bare(f, out);
-		if (f->tid)
-			text__addf(out, " (%" PRIu32 ")", f->tid);
+		frame__add_numbered(f, out);
 		break;
 	case FRAME_CGROUP:
 		text__addf(out, "cgroup %s", f->name);
@@ -152,7 +156,7 @@ void frame__add_text(const struct frame *f, struct text *out)
 		return;
 	}
 	text__adds(out, "[");
-	add_inside(f, out);
+	frame__add_inside(f, out);
 	text__adds(out, "]");
 }
 

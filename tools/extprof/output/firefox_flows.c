@@ -242,8 +242,7 @@ static void add_waiter(struct firefox *x, const struct firefox_thread *t)
 	const struct frame *f = &x->reports[t->report].labels[t->label].frame;
 	struct text text = { 0 };
 
-	frame__add_bare(f, &text);
-	text__addf(&text, f->tid ? " (%" PRIu32 ")" : "", f->tid);
+	frame__add_numbered(f, &text);
 	json__add(&x->json, "thread", text.failed ? NULL : json_string(text__string(&text)));
 	text__free(&text);
 }

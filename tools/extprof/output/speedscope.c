@@ -84,9 +84,7 @@ static void add_profile_name(const struct report *r, uint32_t node, struct text 
 		add_profile_name(r, r->nodes[node].parent, out);
 		text__adds(out, " / ");
 	}
-	frame__add_bare(&l->frame, out);
-	if (frame__number(&l->frame))
-		text__addf(out, " (%u)", frame__number(&l->frame));
+	frame__add_numbered(&l->frame, out);
 }
 
 /* All stacks, each once. */

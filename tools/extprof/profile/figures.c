@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "frames/frame.h"
 #include "wire/alloc.h"
 
 /* -- sums ------------------------------------------------------------------------------------ */
@@ -227,14 +228,21 @@ static void note(struct longest *longest, uint64_t ns, uint64_t thread, uint32_t
 static void note_wait(struct longest *longest, uint64_t ns, const struct thread_account *a)
 {
 	char name[8 * TASK_COMM_SIZE], comm[TASK_COMM_SIZE + 1] = "";
+	struct frame f = FRAME_INIT(FRAME_THREAD);
+	struct text text = { 0 };
 
 	if (ns <= longest->ns)
 		return;
 	note(longest, ns, a->thread, a->thread_slot, a->tid);
 	memcpy(comm, a->comm, TASK_COMM_SIZE);
 	text__clean(name, sizeof(name), comm);
-	if (name[0])
-		snprintf(longest->name, sizeof(longest->name), "[thread %s (%u)]", name, a->tid);
+	if (!name[0])
+		return;
+	f.name = name;
+	f.tid = a->tid;
+	frame__add_text(&f, &text);
+	snprintf(longest->name, sizeof(longest->name), "%s", text__string(&text));
+	text__free(&text);
 }
 
 int figures__add_pause(struct figures_process *p, const struct sample_event *e)

@@ -30,20 +30,17 @@ static void add_pattern(const char *name, size_t length, struct text *out)
 int group_names__set_thread(struct frame_table *t, const struct thread *thread)
 {
 	size_t length = strnlen(thread->name, sizeof(thread->name));
-	struct frame f = FRAME_INIT(FRAME_THREAD);
 	struct text name = { 0 }, pattern = { 0 };
+	struct frame f;
 	int err = -ENOMEM;
 
-	thread__add_bare_name(thread, &name);
+	thread__frame(thread, &name, &f);
 	if (thread->ractor > 1)
 		text__adds(&pattern, "ractor * ");
 	if (length)
 		add_pattern(thread->name, length, &pattern);
 	else
 		text__adds(&pattern, thread->flags & RB_DEBUG_EXT_THREAD_MAIN ? "main" : "#*");
-	f.role = thread->serial & THREAD_FIBERS ? ROLE_FIBERS : ROLE_RUBY;
-	f.tid = thread->tid;
-	f.name = text__string(&name);
 	f.wider = text__string(&pattern);
 	if (!name.failed && !pattern.failed)
 		err = frame_table__set(t, (uint32_t)thread->frame, &f);
@@ -52,24 +49,41 @@ int group_names__set_thread(struct frame_table *t, const struct thread *thread)
 	return err;
 }
 
-uint32_t group_names__add_no_thread(struct frame_table *t, const char *comm, size_t size, uint32_t tid, bool unknown)
+/* The frame of a thread that is no Ruby thread; its name is in `name`. */
+static struct frame no_thread(const char *comm, size_t size, uint32_t tid, bool unknown, struct text *name)
 {
 	struct frame f = FRAME_INIT(FRAME_THREAD);
-	struct text name = { 0 }, pattern = { 0 };
-	size_t length = strnlen(comm, size);
-	uint32_t number = 0;
 
-	text__add_clean(&name, comm, length, size);
-	add_pattern(comm, length, &pattern);
+	text__add_clean(name, comm, strnlen(comm, size), size);
 	f.role = unknown ? ROLE_UNKNOWN : ROLE_NATIVE;
 	f.tid = tid;
-	f.name = text__string(&name);
+	f.name = text__string(name);
+	return f;
+}
+
+uint32_t group_names__add_no_thread(struct frame_table *t, const char *comm, size_t size, uint32_t tid, bool unknown)
+{
+	struct text name = { 0 }, pattern = { 0 };
+	struct frame f = no_thread(comm, size, tid, unknown, &name);
+	uint32_t number = 0;
+
+	add_pattern(comm, strnlen(comm, size), &pattern);
 	f.wider = text__string(&pattern);
 	if (!name.failed && !pattern.failed)
 		number = frame_table__add(t, &f);
 	text__free(&name);
 	text__free(&pattern);
 	return number;
+}
+
+void group_names__add_native(const char *comm, size_t size, uint32_t tid, struct text *out)
+{
+	struct text name = { 0 };
+	struct frame f = no_thread(comm, size, tid, false, &name);
+
+	frame__add_inside(&f, out);
+	out->failed |= name.failed;
+	text__free(&name);
 }
 
 static uint8_t known_of(enum label_state state)

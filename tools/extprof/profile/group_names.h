@@ -22,6 +22,9 @@ int group_names__set_process(struct frame_table *t, const struct process_row *ro
  */
 uint32_t group_names__add_no_thread(struct frame_table *t, const char *comm, size_t size, uint32_t tid, bool unknown);
 
+/* Append the text of such a thread, without brackets: "native thread ruby (42)"; a tid of 0 is left out. */
+void group_names__add_native(const char *comm, size_t size, uint32_t tid, struct text *out);
+
 /* The frame of a value of a label; `value` is of LABEL_SET.  known: only if it is there already. */
 uint32_t group_names__add_label(struct frame_table *t, const char *key, enum label_state state,
 				const struct label_record *value, bool known);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "profile/group_names.h"
 #include "profile/resolve_parts.h"
 
 static const char *gc_phase(unsigned int phase)
@@ -23,8 +24,7 @@ static uint32_t bare_thread_frame(struct resolver *c, const struct sample_event 
 	struct text t = { 0 };
 	uint32_t frame;
 
-	text__adds(&t, "native thread ");
-	text__add_clean(&t, e->comm, strnlen(e->comm, sizeof(e->comm)), sizeof(e->comm));
+	group_names__add_native(e->comm, sizeof(e->comm), 0, &t);
 	frame = t.failed ? 0 : resolve__mark(c, FRAME_NO_RUBY, t.data);
 	text__free(&t);
 	return frame;

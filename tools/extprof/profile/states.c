@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "profile/group_names.h"
 #include "profile/wait_details.h"
 #include "source/sched.h"
 
@@ -403,10 +404,9 @@ int states__name_threads(struct states *s, const struct vm *vm)
 		if (number != MAP64_NONE) {
 			thread__add_label(&vm->threads.list[number], &name);
 		} else {
-			text__adds(&name, "[native thread ");
-			text__add_clean(&name, row->account.comm, strnlen(row->account.comm, TASK_COMM_SIZE),
-					TASK_COMM_SIZE);
-			text__addf(&name, " (%u)]", row->account.tid);
+			text__adds(&name, "[");
+			group_names__add_native(row->account.comm, TASK_COMM_SIZE, row->account.tid, &name);
+			text__adds(&name, "]");
 		}
 		free(row->name);
 		row->name = name.failed ? NULL : strdup(name.data);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "process/open_file.h"
+#include "profile/group_names.h"
 #include "profile/holders.h"
 #include "profile/resolve_parts.h"
 #include "profile/wait_text.h"
@@ -210,8 +211,11 @@ static void add_waker(struct resolver *c, const struct sample_event *e, struct t
 		return;
 	}
 	text__adds(out, "woken by ");
-	if (p->kind == PEER_TASK) {
-		text__adds(out, p->process ? "native thread " : "process ");
+	if (p->kind == PEER_TASK && p->process) {
+		group_names__add_native(p->comm, sizeof(p->comm), p->tid, out);
+		*tid = p->tid;
+	} else if (p->kind == PEER_TASK) {
+		text__adds(out, "process ");
 		text__add_clean(out, p->comm, strnlen(p->comm, sizeof(p->comm)), sizeof(p->comm));
 		if (p->tid)
 			text__addf(out, " (%" PRIu32 ")", p->tid);

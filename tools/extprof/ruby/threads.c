@@ -231,7 +231,7 @@ void threads__restart(struct threads *t)
 		t->count = count;
 }
 
-void thread__add_bare_name(const struct thread *thread, struct text *out)
+static void add_bare_name(const struct thread *thread, struct text *out)
 {
 	size_t length = strnlen(thread->name, sizeof(thread->name));
 
@@ -245,17 +245,32 @@ void thread__add_bare_name(const struct thread *thread, struct text *out)
 		text__addf(out, "#%" PRIu64 "%s", thread->serial & ~THREAD_FIBERS, thread->known ? "" : " (gone)");
 }
 
+void thread__frame(const struct thread *thread, struct text *name, struct frame *f)
+{
+	add_bare_name(thread, name);
+	*f = (struct frame)FRAME_INIT(FRAME_THREAD);
+	f->role = thread->serial & THREAD_FIBERS ? ROLE_FIBERS : ROLE_RUBY;
+	f->tid = thread->tid;
+	f->name = text__string(name);
+}
+
+static void add_frame(const struct thread *thread, void (*add)(const struct frame *f, struct text *out), struct text *out)
+{
+	struct text name = { 0 };
+	struct frame f;
+
+	thread__frame(thread, &name, &f);
+	add(&f, out);
+	out->failed |= name.failed;
+	text__free(&name);
+}
+
 void thread__add_name(const struct thread *thread, struct text *out)
 {
-	text__adds(out, thread->serial & THREAD_FIBERS ? "parked fibers of thread " : "thread ");
-	thread__add_bare_name(thread, out);
-	if (thread->tid)
-		text__addf(out, " (%u)", thread->tid);
+	add_frame(thread, frame__add_inside, out);
 }
 
 void thread__add_label(const struct thread *thread, struct text *out)
 {
-	text__adds(out, "[");
-	thread__add_name(thread, out);
-	text__adds(out, "]");
+	add_frame(thread, frame__add_text, out);
 }

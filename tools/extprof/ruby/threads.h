@@ -15,6 +15,7 @@
 #include "base/map64.h"
 #include "process/memory.h"
 #include "base/text.h"
+#include "frames/frame.h"
 
 /* Bound of the memory for a program that makes threads without end. */
 #define THREADS_MAX (32u << 10)
@@ -82,8 +83,8 @@ void threads__refresh(struct threads *t, bool all);
  */
 void threads__restart(struct threads *t);
 
-/* Append "worker 1", "main", "#5", "ractor 2 main", clean. */
-void thread__add_bare_name(const struct thread *thread, struct text *out);
+/* The frame of the thread.  Its name, clean, is appended to an empty text, and stays there: "worker 1", "main", "#5", "ractor 2 main". */
+void thread__frame(const struct thread *thread, struct text *name, struct frame *f);
 /* Append "thread NAME (TID)", clean. */
 void thread__add_name(const struct thread *thread, struct text *out);
 /* The same in brackets. */
