@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* An engine from its processes to its report, on a session without a kernel.  The processes are children of this one. */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "engine_fixture.h"
 #include "remote/tables.h"
 
@@ -73,6 +77,54 @@ TEST(engine_waits_longer_where_all_is_known)
 	e->new_at = deadline__now();
 	CHECK(engine__wait(e) <= 2 * MS);
 	tear_down();
+}
+
+/* Why the recording in that file ended; "": it cannot be read. */
+static const char *read_end(const char *path, char *text, size_t size)
+{
+	sqlite3_stmt *query = NULL;
+	sqlite3 *db = NULL;
+
+	text[0] = '\0';
+	if (!sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) &&
+	    !sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE key='mode.1.ended'", -1, &query, NULL) && sqlite3_step(query) == SQLITE_ROW)
+		snprintf(text, size, "%s", (const char *)sqlite3_column_text(query, 0));
+	sqlite3_finalize(query);
+	sqlite3_close(db);
+	return text;
+}
+
+/* The time of the day is that of the begin of a file: a suspended machine begins another one. */
+TEST(engine_begins_the_next_file_after_a_suspension)
+{
+	char base[] = "/tmp/extprof-unit-XXXXXX", path[64], text[64], *first_path;
+	struct process *p;
+
+	CHECK(mkdtemp(base));
+	snprintf(path, sizeof(path), "%s/out.extprof", base);
+	set_up(false);
+	e->settings.rotate_time = 3600 * SECOND;
+	CHECK_INT(engine__record_to(e, path, getuid(), getgid(), &diag), 0);
+	p = first();
+	CHECK(p && attach(p, 7));
+	fake_session__sample(SOURCE_CPU, p->number, 7, method);
+	CHECK_INT(engine__step(e, &diag), 0);
+	CHECK_INT(e->segments.made, 1);
+	first_path = strdup(e->recording_path);
+	e->segments.clocks.boot -= 1800 * SECOND + 500 * MS;
+	e->segments.clocks.wall -= 1800 * SECOND + 500 * MS;
+	fake_session__sample(SOURCE_CPU, p->number, 7, method);
+	CHECK_INT(engine__step(e, &diag), 0);
+	CHECK_INT(e->segments.made, 2);
+	fake_session__sample(SOURCE_CPU, p->number, 7, method);
+	CHECK_INT(engine__step(e, &diag), 0);
+	CHECK_INT(e->segments.made, 2);
+	CHECK_STRING(read_end(first_path, text, sizeof(text)), "the machine was suspended for 1800 s");
+	unlink(first_path);
+	unlink(e->recording_path);
+	free(first_path);
+	tear_down();
+	rmdir(base);
 }
 
 TEST(engine_finishes_without_a_sample)

@@ -20,6 +20,7 @@ static int verdict(const struct mode *mode, uint64_t taken, uint64_t lost, uint6
 	r->meta.mode = mode;
 	r->meta.pid = 7;
 	r->meta.duration = 1;
+	r->meta.period = 10000000;
 	r->meta.accounting.taken = taken;
 	r->meta.accounting.whole = taken - lost;
 	r->meta.accounting.lost[LOSS_RING_FULL] = lost;
@@ -33,6 +34,11 @@ TEST(verdict_on_a_process_that_does_not_collect)
 	/* It used the CPU, and no sample was in a collection: nothing is wrong, and nothing was lost. */
 	CHECK_INT(verdict(&mode_gc, 10, 0, 0), 0);
 	CHECK_INT(verdict(&mode_gc, 10, 9, 0), 0);
+	/* It waited: that it used no CPU time is said of a profile of CPU time alone. */
+	CHECK_INT(verdict(&mode_gc, 0, 0, 0), 1);
+	CHECK(strstr(diag.text, "nothing of mode gc happened"));
+	CHECK_INT(verdict(&mode_cpu, 0, 0, 0), 1);
+	CHECK(strstr(diag.text, "used no CPU time"));
 	CHECK_INT(verdict(&mode_gc, 10, 10, 0), -ENODATA);
 	CHECK(strstr(diag.text, "all 10 samples") && strstr(diag.text, "were lost, 10 of them because"));
 }

@@ -144,6 +144,39 @@ static int parse(struct options *o, struct daemon *d, struct config *config)
 	return err ? err : check_machine(o);
 }
 
+static bool has_argument(const struct config *c, const char *argument)
+{
+	for (unsigned int i = 0; i < c->count; i++)
+		if (!strcmp(c->list[i].argument, argument))
+			return true;
+	return false;
+}
+
+/* Tell what is in one of them and not in the other; returns how much that is. */
+static unsigned int tell_more(const struct config *in, const struct config *not_in, const char *what)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < in->count; i++) {
+		if (has_argument(not_in, in->list[i].argument))
+			continue;
+		fprintf(stderr, "extprof:   %s %s\n", what, in->list[i].argument);
+		count++;
+	}
+	return count;
+}
+
+static void tell_changes(const struct config *before, const struct config *now)
+{
+	unsigned int count;
+
+	fprintf(stderr, "extprof: the configuration was read\n");
+	count = tell_more(before, now, "no longer in it:");
+	count += tell_more(now, before, "now in it:");
+	if (!count)
+		fprintf(stderr, "extprof:   it is as before\n");
+}
+
 /* Take the configuration as it is now.  If it is wrong the old one stays. */
 static int parse_again(struct options *o, struct daemon *d, struct config *config)
 {
@@ -153,8 +186,8 @@ static int parse_again(struct options *o, struct daemon *d, struct config *confi
 	*config = (struct config){ 0 };
 	err = parse(o, d, config);
 	if (!err) {
+		tell_changes(&old, config);
 		config__free(&old);
-		fprintf(stderr, "extprof: the configuration was read\n");
 		return 0;
 	}
 	config__free(config);

@@ -92,6 +92,7 @@ int engine__create_segment(struct engine *e, struct recording_writer **writer, s
 		return err;
 	s->made++;
 	s->counted = false;
+	s->clocks = clock_offsets__read();
 	*e->triggers.in_file = '\0';
 	return 0;
 }
@@ -161,6 +162,20 @@ void engine__keep_segments(struct engine *e, uint64_t time, uint64_t before)
 	for (uint32_t i = 0; i < s->count; i++)
 		if (!s->list[i].until || s->list[i].until + before >= time)
 			s->list[i].kept = true;
+}
+
+/* From now on the times of the day in this file would be wrong. */
+static void check_clocks(struct engine *e)
+{
+	struct clock_offsets now = clock_offsets__read();
+	struct segments *s = &e->segments;
+	char why[sizeof(s->why)];
+
+	if (s->asked || !clock_offsets__step(&s->clocks, &now, why, sizeof(why)))
+		return;
+	log_to__line(&e->settings.log, "%s: the next file begins", why);
+	s->asked = true;
+	snprintf(s->why, sizeof(s->why), "%s", why);
 }
 
 /* A file that has no sample goes on: it would be removed, with what it knows besides. */
@@ -263,6 +278,7 @@ int engine__rotate(struct engine *e)
 	if (!e->segments.base || e->recording_ended)
 		return 0;
 	engine__remove_segments(e);
+	check_clocks(e);
 	if (!is_due(e))
 		return 0;
 	from = deadline__now();

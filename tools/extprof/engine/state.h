@@ -5,6 +5,7 @@
 
 #include <time.h>
 
+#include "base/clock_steps.h"
 #include "base/deadline.h"
 #include "engine/aside.h"
 #include "engine/engine.h"
@@ -62,6 +63,7 @@ struct segments {
 	uint64_t samples;	/* in those that have ended */
 	bool counted;		/* the samples of the writer are among them: it has ended */
 	uint64_t taken, lost;	/* for engine__progress(): before the last restart */
+	struct clock_offsets clocks;	/* when the file was begun */
 	bool asked;		/* the next file is to begin, whatever the time and size */
 	uint32_t rate;		/* of that one; 0: as before */
 	char why[64];		/* with which the file ends then; "": as others */
@@ -199,7 +201,7 @@ struct engine {
 };
 
 /*
- * The files of this room, each using only those before it.
+ * The files of this room, by subject.  The step, the drain and the life of processes call each other.
  *
  * account.c: CPU time and counters
  */

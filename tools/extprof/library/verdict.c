@@ -43,8 +43,8 @@ static int explain_nothing(const struct report *r, enum timer_kind timer, struct
 	/* They were not looked for. */
 	if (m->not_added)
 		return diag__set(d, DIAG_NO_INTERFACE, ENOENT, "no samples: %.600s", m->why_not_added);
-	/* Events need not come; time that is used is sampled. */
-	if (!m->period) {
+	/* Events and collections need not come; time that is used is sampled. */
+	if (!m->period || m->mode == &mode_gc) {
 		diag__set(d, DIAG_OK, 0, "no samples: nothing of mode %s happened in %s in these %.1f s", m->mode->name,
 			  who, m->duration);
 		return 1;
