@@ -349,6 +349,14 @@ def three_capabilities(ctx):
                 out, err = p.communicate()
                 check(p.p.returncode == 0 and method in out and "read from outside" not in err, "%s: status %d: %s%s", mode,
                       p.p.returncode, out[-300:], err)
+            # Files are opened with the rights of the process.
+            path = os.path.join(directory, "native-%d.folded" % user)
+            p = ctx.start(only + [extprof, "-d", "0.5", "-F", "997", "--native", "-p", ruby.pid, "-o", path], stderr=subprocess.PIPE, cwd=directory)
+            out, err = p.communicate()
+            with open(path) as f:
+                text = f.read()
+            refused = "[truncated: no permission to read the file of a native function]" in text
+            check(p.p.returncode == 0 and "hot" in text and refused == (user == 1), "native: status %d: %s%s", p.p.returncode, text[-500:], err)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     return "modes %s of another user, and of the same user" % ", ".join(mode for mode, _ in modes)

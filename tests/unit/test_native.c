@@ -789,7 +789,7 @@ TEST(native_files_that_are_not_read_in_time)
 	native__try_late(n);
 	CHECK_INT(do_kind(n, NATIVE_RULES), late);
 	native__find(n, 1, (uintptr_t)ext_inner, 1, true, &place);
-	CHECK(!place.late && place.function == (uintptr_t)ext_inner);
+	CHECK(!place.late && !place.refused && place.function == (uintptr_t)ext_inner);
 
 	/* Names, and those that were not even begun. */
 	native__want_names(n, place.file);
@@ -820,6 +820,26 @@ TEST(native_files_that_are_not_read_in_time)
 	CHECK(!native__next_work(n));
 	native__try_late(n);
 	CHECK_INT(do_kind(n, NATIVE_RULES), late);
+	native__destroy(n);
+}
+
+/* Files of other users cannot be opened without the right to become that user. */
+TEST(native_files_without_permission_are_told)
+{
+	struct native_place place;
+	struct native_work *w;
+	struct native *n;
+
+	CHECK_INT(native__create(&n, &maps), 0);
+	CHECK_INT(native__add(n, 1, getpid(), 0, 0), 0);
+	while ((w = native__next_work(n))) {
+		native_work__run(w, NULL);
+		if (w->kind == NATIVE_RULES)
+			w->err = -EPERM;
+		native__done(n, w);
+	}
+	native__find(n, 1, (uintptr_t)ext_inner, 1, true, &place);
+	CHECK(place.file == NATIVE_NO_FILE && !place.late && !place.in_no_file && place.refused && strstr(place.refused, "/unit"));
 	native__destroy(n);
 }
 

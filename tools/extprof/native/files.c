@@ -142,6 +142,7 @@ void native__take_rules(struct native *n, struct native_file *f, struct native_w
 	if (f->no_room)
 		f->rules = NATIVE_READ;
 	f->gone = w->err == -ENOENT;
+	f->refused = w->err == -EACCES || w->err == -EPERM;
 	f->no_elf = w->no_elf;
 	f->fd = w->fd;
 	w->fd = -1;

@@ -27,6 +27,8 @@ void native__find(struct native *n, uint32_t vm, uint64_t address, uint64_t time
 	if (!native__bias(n, m, &bias)) {
 		if (state == NATIVE_WANTED || state == NATIVE_BEING_READ)
 			place->late = native__path(n, m->file);
+		if (state == NATIVE_FAILED && n->files[m->file].refused)
+			place->refused = native__path(n, m->file);
 		return;
 	}
 	place->file = m->file;

@@ -116,6 +116,7 @@ struct native_place {
 	bool of_vm;		/* the file is that of the VM */
 	bool in_no_file;	/* NATIVE_NO_FILE: a look has found code there that is in no file, or in one that is no ELF file */
 	const char *late;	/* NATIVE_NO_FILE: the path of its file, which has not been read (yet); NULL: it has, or there is none */
+	const char *refused;	/* NATIVE_NO_FILE: the path of its file, which there was no permission to open; NULL: it is not so */
 };
 
 /* Find the place of an address in a sample of that time, CLOCK_MONOTONIC, whose walk found something mapped there.

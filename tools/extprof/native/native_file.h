@@ -26,6 +26,7 @@ struct native_file {
 	enum native_state rules;
 	bool no_elf;		/* NATIVE_FAILED: it was read, and is no ELF file: its code is a JIT's */
 	bool gone;		/* NATIVE_FAILED: it was not mapped any more when it was to be opened */
+	bool refused;		/* NATIVE_FAILED: there was no permission to open it */
 	uint32_t tries;
 	struct unwind_part parts[UNWIND_PARTS_MAX];
 	uint32_t part_count;	/* 0: nothing is known of its addresses */

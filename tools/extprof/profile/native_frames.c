@@ -108,14 +108,16 @@ static bool is_of_vm(const struct joining *j, uint32_t i)
 	return j->f->place[i].of_vm || is_jit(j, i);
 }
 
-static const char no_file[] = "native code in no file", late_mark[] = ": not read in time";
+static const char no_file[] = "native code in no file", late_mark[] = ": not read in time",
+		  refused_mark[] = ": no permission to read it";
 
-static void append_late(struct joining *j, const char *path)
+/* The file of the function, and why nothing is known of it. */
+static void append_file(struct joining *j, const char *path, const char *why)
 {
 	struct text name = { 0 };
 
 	text__adds(&name, basename(path));
-	text__adds(&name, late_mark);
+	text__adds(&name, why);
 	if (name.failed)
 		j->err = -ENOMEM;
 	else
@@ -129,7 +131,9 @@ static void append_native(struct joining *j, uint32_t i)
 	uint32_t number = p->file == NATIVE_NO_FILE ? MAP64_NONE : number_of(j->f, p);
 
 	if (p->file == NATIVE_NO_FILE && p->late)
-		append_late(j, p->late);
+		append_file(j, p->late, late_mark);
+	else if (p->file == NATIVE_NO_FILE && p->refused)
+		append_file(j, p->refused, refused_mark);
 	else if (p->file == NATIVE_NO_FILE)
 		append_mark(j, FRAME_NATIVE, no_file);
 	else if (number == MAP64_NONE && p->file == NATIVE_IN_MAP)
@@ -205,6 +209,7 @@ static const char left_out_mark[] = "native functions left out";
 /* The stack came before extprof had read the mappings of its process, or the rules of a file. */
 static const char no_mappings_mark[] = "truncated: mappings not read yet";
 static const char no_rules_mark[] = "truncated: unwind rules not read yet";
+static const char no_permission_mark[] = "truncated: no permission to read the file of a native function";
 
 static const char *why_it_ended(const struct joining *j)
 {
@@ -216,6 +221,8 @@ static const char *why_it_ended(const struct joining *j)
 		return no_mappings_mark;
 	if (j->m->native_end == UNWIND_END_NO_RULES && j->nr && (last->late || last->rule != UNWIND_NONE))
 		return no_rules_mark;
+	if (j->m->native_end == UNWIND_END_NO_RULES && j->nr && last->refused)
+		return no_permission_mark;
 	return why_ended(j->m->native_end);
 }
 
@@ -226,7 +233,8 @@ bool native_frames__is_mark(const struct frame *f)
 	for (uint32_t i = 0; i < UNWIND_ENDS; i++)
 		if (why_ended(i) && !strcmp(why_ended(i), f->name))
 			return true;
-	return !strcmp(left_out_mark, f->name) || !strcmp(no_mappings_mark, f->name) || !strcmp(no_rules_mark, f->name);
+	return !strcmp(left_out_mark, f->name) || !strcmp(no_mappings_mark, f->name) || !strcmp(no_rules_mark, f->name) ||
+	       !strcmp(no_permission_mark, f->name);
 }
 
 /* -- Ruby frames ------------------------------------------------------------------------------ */
