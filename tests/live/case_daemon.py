@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import urllib.request
 
@@ -495,6 +496,49 @@ def with_the_units_rights(ctx):
     named = sum(int(line.rpartition(" ")[2]) for line in got.splitlines() if "of_nobody" in line or "<main>" in line)
     check(whole > 20 and named >= 0.95 * whole, "%d of %d samples have names: %s", named, whole, got[-500:])
     return "%d of %d samples have names, with %d capabilities" % (named, whole, len(names))
+
+
+@case(timeout=90, patient=True)
+def as_a_user_of_its_own(ctx):
+    """With the three capabilities that docs/daemon.md has for it: programs of root and of another user have their names in four modes."""
+    with open(os.path.join(harness.TOP, "docs/daemon.md")) as f:
+        names = re.search(r"^    AmbientCapabilities=(.*)$", f.read(), re.M).group(1).split()
+    only = ",".join("+" + n[4:].lower() for n in names)
+    directory = tempfile.mkdtemp(prefix="extprof-test-", dir="/tmp")
+    try:
+        os.chown(directory, 65534, 65534)
+        extprof = shutil.copy(harness.EXTPROF, directory)
+        with open(directory + "/none.conf", "w"):
+            pass
+        script = directory + "/daemon_of_its_own.rb"
+        with open(script, "w") as f:
+            f.write("def work = (1000.times { Object.new }; sleep 0.001)\ndef of_root = work\ndef of_other = work\n"
+                    "Process.uid.zero? ? loop { of_root } : loop { of_other }\n")
+        os.chmod(directory, 0o755)
+        ctx.start([harness.RUBY, "--disable=gems", script], cwd="/")
+        ctx.start(["setpriv", "--reuid", "1", "--regid", "1", "--clear-groups", harness.RUBY, "--disable=gems", script], cwd="/")
+        daemon = ctx.start(["setpriv", "--no-new-privs", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set=-all," + only,
+                            "--inh-caps=-all," + only, "--ambient-caps=-all," + only, extprof, "daemon", "--config", directory + "/none.conf",
+                            "--name", os.path.basename(script), "-F", "199", "-m", "cpu,wall,gc,alloc", directory + "/history"],
+                           stderr=subprocess.PIPE, cwd="/")
+        daemon.says("records into")
+        with open("/proc/%d/status" % daemon.pid) as f:
+            has = int(re.search(r"CapEff:\s*(\w+)", f.read()).group(1), 16)
+        check(has == sum(1 << CAPABILITIES[name] for name in names), "it has the capabilities %x", has)
+        time.sleep(6)
+        end(daemon)
+        got = {}
+        for mode in ("cpu", "wall", "gc", "alloc"):
+            text = ctx.extprof("report", directory + "/history", "-m", mode, "-f", "folded", "--unit", "samples").ok().out
+            got[mode] = collections.Counter()
+            for line in text.splitlines():
+                of = re.search(r"\bof_(root|other)\b", line)
+                got[mode][of.group(1) if of else "else"] += int(line.rpartition(" ")[2])
+            check(min(got[mode]["root"], got[mode]["other"]) >= 5 and got[mode]["else"] < 0.5 * sum(got[mode].values()), "%s: %s\n%s", mode, got[mode],
+                  text[-600:])
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    return ", ".join("%s: %d of root, %d of another" % (mode, n["root"], n["other"]) for mode, n in got.items())
 
 
 @case(timeout=60)
