@@ -257,6 +257,20 @@ def windows_are_apart(ctx):
 
 
 @case(timeout=60)
+def titles_of_workers(ctx):
+    """Processes of one name are told apart by their titles, as the workers of a server have them."""
+    code = "Process.setproctitle('shop: cluster worker %d: 42 [app]'); STDOUT.puts :ready; STDOUT.flush; loop { 1 + 1 }"
+    workers = [ctx.ruby(ctx.write("worker%d.rb" % i, code % i)) for i in range(2)]
+    for w in workers:
+        w.expect("ready")
+    pids = [a for w in workers for a in ("-p", str(w.pid))]
+    out = ctx.extprof("top", "-b", "--count", "1", "-i", "1", "--view", "process", *pids).ok().out
+    for i, w in enumerate(workers):
+        check(re.search(r"  %d shop: cluster worker %d: 42 \[app\]" % (w.pid, i), out), "%d: %s", w.pid, out)
+    return "two titles"
+
+
+@case(timeout=60)
 def ends(ctx):
     """The end of the program, of a command, and no terminal."""
     p = worker(ctx)

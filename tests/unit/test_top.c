@@ -579,6 +579,33 @@ TEST(top_processes_have_cpu_and_memory)
 	top_model__free(&model);
 }
 
+/* Workers of a server are told apart by their titles. */
+TEST(top_processes_have_titles)
+{
+	static const char *const cases[][2] = {
+		{ "app.rb: worker 3: 42 [shop]", "100.0 %       2 ns       -        -          -  7 app.rb: worker 3: 42 [shop]" },
+		{ "/srv/bin/app.rb: worker 3", "100.0 %       2 ns       -        -          -  7 app.rb: worker 3" },
+		{ "app.rb", "100.0 %       2 ns       -        -          -  7 app.rb" },
+		{ "ruby /srv/app.rb", "100.0 %       2 ns       -        -          -  7 app.rb" },
+		{ "", "100.0 %       2 ns       -        -          -  7 app.rb" },
+	};
+
+	set_up();
+	state.choice.view = TOP_PROCESSES;
+	head.gc = -1;
+	add(&first, 2, &foo, NULL);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct extprof_report_process p = { .pid = 7, .command = cases[i][0], .ended = "" };
+		struct top_accounts *a;
+
+		CHECK_INT(top_accounts__begin(&a, &model), 0);
+		CHECK_INT(top_accounts__add_process(a, &p), 0);
+		top_accounts__free(a);
+		CHECK_STRING(line_of(0, 100), cases[i][1]);
+	}
+	top_model__free(&model);
+}
+
 TEST(top_reads_the_memory_of_a_process)
 {
 	const struct extprof_frame own = FRAME(PROCESS, "[process]", .bare = "unit", .pid = (uint32_t)getpid());

@@ -137,16 +137,41 @@ static void count_made(struct top_model *m, struct top_account *account, uint64_
 	m->tells_made |= account->made != UINT64_MAX;
 }
 
+/* Workers of a server have one name.  Their titles tell them apart: "puma: cluster worker 1: 42 [shop]". */
+static void take_title(struct top_account *account, const char *name, const char *command)
+{
+	const char *bare = strchr(name, ' '), *base = command;
+	size_t length;
+
+	account->title[0] = '\0';
+	for (const char *c = command; *c && *c != ' '; c++)
+		base = *c == '/' ? c + 1 : base;
+	if (!bare++)
+		return;
+	length = strlen(bare);
+	if (!strncmp(base, bare, length) && base[length])
+		snprintf(account->title, sizeof(account->title), "%.*s%s", (int)(bare - name), name, base);
+}
+
+const char *top_row__shown(const struct top_row *row)
+{
+	return row->account && *row->account->title ? row->account->title : row->name;
+}
+
 int top_accounts__add_process(struct top_accounts *a, const struct extprof_report_process *process)
 {
+	const char *host = process->host ? process->host : "";
 	struct top_account *account;
-	int err;
+	struct top_row *row;
 
 	if (process->pid <= 0)
 		return 0;
-	err = account_of(a->processes, a->process_count, 0, (uint32_t)process->pid, process->host, &account);
+	row = find(a->processes, a->process_count, 0, (uint32_t)process->pid, host);
+	account = top_row__account(row);
 	if (!account)
-		return err;
+		return row ? -ENOMEM : 0;
+	if (!*host)
+		take_title(account, row->name, process->command);
 	account->last.cpu += process->cpu_time;
 	account->all.cpu += process->cpu_time;
 	/* Its number may have been that of another one before. */

@@ -484,7 +484,7 @@ static bool is_wanted(const struct top_row *row, const struct top_choice *c)
 
 	if (!amount->total && !amount->self && !rests)
 		return false;
-	return !*c->filter || strcasestr(row->name, c->filter) || strcasestr(row->path, c->filter) ||
+	return !*c->filter || strcasestr(top_row__shown(row), c->filter) || strcasestr(row->path, c->filter) ||
 	       strcasestr(row->thread, c->filter);
 }
 

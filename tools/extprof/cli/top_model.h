@@ -49,6 +49,7 @@ struct top_account {
 	uint64_t made;		/* of these in the last window; UINT64_MAX: not known */
 	bool counted, counted_before;	/* objects are known of the last window, and of the one before */
 	bool lives;		/* at the end of the last window, as far as it is known */
+	char title[96];		/* of a process: its number and what it says it is, if that is more than its name; "": it is not */
 };
 
 struct top_row {
@@ -102,6 +103,8 @@ void top_model__rebase(struct top_model *m);
 const struct top_row *top_model__find(const struct top_model *m, enum top_view view, const struct top_row *row);
 /* The account of a row, which is made if it has none.  NULL: out of memory. */
 struct top_account *top_row__account(struct top_row *row);
+/* What it is called on the screen. */
+const char *top_row__shown(const struct top_row *row);
 
 /* After all stacks of a window: add what a thread or a process of it did.  Those without a row are left out. */
 struct top_accounts;

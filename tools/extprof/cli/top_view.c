@@ -165,7 +165,7 @@ void top_view__row(const struct top_state *s, const struct top_head *h, const st
 	top_columns__add_numbers(&c, h, top_row__amount(row, s->choice.all), top_row__growth(row, s->choice.all), more, sum, l);
 	if (s->choice.by_thread && !top_view__is_group(s->choice.view))
 		add_name(l, row->thread, c.thread, width);
-	add_name(l, row->name, c.name, width);
+	add_name(l, top_row__shown(row), c.name, width);
 	top_line__add(&place, row->path);
 	if (row->line > 0 && *row->path)
 		top_line__addf(&place, ":%s%d", row->approximate ? "~" : "", row->line);
