@@ -151,7 +151,7 @@ int extprof_recorded_annotate(struct extprof_recorded *recorded, const char *wha
 		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no format of annotated source", format);
 	err = recorded__is_one(recorded, error);
 	if (!err)
-		err = options__copy(&o, sizeof(o), options, error);
+		err = OPTIONS_TAKE(&o, options, error);
 	if (err)
 		return err;
 	filter.modes = o.mode;

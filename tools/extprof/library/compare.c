@@ -86,7 +86,7 @@ int extprof_recorded_diff(struct extprof_recorded *before, struct extprof_record
 
 	if (format == FORMATS)
 		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no format of a comparison", name);
-	err = options__copy(&o, sizeof(o), options, error);
+	err = OPTIONS_TAKE(&o, options, error);
 	if (err)
 		return err;
 	filter.modes = o.mode;

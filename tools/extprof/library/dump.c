@@ -145,7 +145,7 @@ int extprof_dump_open(struct extprof_dump **result, const struct extprof_dump_op
 	if (!dump)
 		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
 	dump->target.pidfd = dump->tasks.dir = -1;
-	err = options__copy(&dump->options, sizeof(dump->options), options, error);
+	err = OPTIONS_TAKE(&dump->options, options, error);
 	if (err)
 		goto cleanup;
 	dump->interrupt_fd = dump->options.interrupt_fd ? *dump->options.interrupt_fd : -1;

@@ -109,3 +109,19 @@ int options__copy(void *to, size_t size, const void *from, struct extprof_error 
 	memcpy(to, from, given < size ? given : size);
 	return 0;
 }
+
+int options__check_reserved(const char *bytes, size_t size, struct extprof_error *error)
+{
+	for (size_t i = 0; i < size; i++)
+		if (bytes[i])
+			return error__set(error, DIAG_USAGE, EINVAL, "the structure of options is not zero where it is reserved: "
+					  "zero it before it is filled");
+	return 0;
+}
+
+int options__take(void *to, size_t size, const void *from, size_t reserved, size_t reserved_size, struct extprof_error *error)
+{
+	int err = options__copy(to, size, from, error);
+
+	return err ? err : options__check_reserved((const char *)to + reserved, reserved_size, error);
+}

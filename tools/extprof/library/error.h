@@ -27,6 +27,14 @@ void error__fill(struct extprof_error *error, const struct diag *d);
  * are 0.  -EINVAL: the size makes no sense; -E2BIG: the caller wants something that this version does not know.
  */
 int options__copy(void *to, size_t size, const void *from, struct extprof_error *error);
+/* 0, or -EINVAL: reserved bytes of a structure are not 0.  A later version may have an option there. */
+int options__check_reserved(const char *bytes, size_t size, struct extprof_error *error);
+/* Both, of a structure with a field `reserved`. */
+#define OPTIONS_TAKE(to, from, error) options__take(to, sizeof(*(to)), from, offsetof(typeof(*(to)), reserved), sizeof((to)->reserved), error)
+int options__take(void *to, size_t size, const void *from, size_t reserved, size_t reserved_size, struct extprof_error *error);
+/* No option may ever lie in what older programs have as padding. */
+#define NO_PADDING(type, last) _Static_assert(offsetof(struct type, last) + sizeof(((struct type *)0)->last) == \
+					      sizeof(struct type), #type)
 
 /*
  * Copy a structure of `size` bytes, which begins with a size, to that of a caller, as far as the caller has it.  The

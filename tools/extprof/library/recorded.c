@@ -285,7 +285,7 @@ int extprof_recorded_options_check(const struct extprof_recorded_options *option
 {
 	struct extprof_recorded_options o;
 	struct asked asked;
-	int err = options__copy(&o, sizeof(o), options, error);
+	int err = OPTIONS_TAKE(&o, options, error);
 
 	if (!err)
 		err = asked__set(&asked, &o, error);
@@ -427,7 +427,7 @@ int extprof_recorded_write(struct extprof_recorded *r, const char *name, const s
 
 	if (!format)
 		return error__not_one_of(EXTPROF_FORMATS, "format", name, error);
-	err = options__copy(&o, sizeof(o), options, error);
+	err = OPTIONS_TAKE(&o, options, error);
 	if (!err && format->one_recording && r->count > 1)
 		err = error__set(error, DIAG_USAGE, EINVAL, "%s has place for one recording: its rows are of one machine and one time. Write "
 				 "each of the recordings by itself", name);

@@ -14,7 +14,7 @@ int extprof_recorded_reports(struct extprof_recorded *r, const struct extprof_re
 {
 	struct extprof_recorded_options o;
 	struct reports made = { 0 };
-	int err = options__copy(&o, sizeof(o), options, error);
+	int err = OPTIONS_TAKE(&o, options, error);
 
 	*count = 0;
 	if (!err)

@@ -66,7 +66,7 @@ int extprof_recording_write(struct extprof_recording *r, const char *name,
 	if (format->timeline || format->cells)
 		return error__set(error, DIAG_USAGE, EINVAL, "%s is written of a recording in a file, see extprof_recorded_write()",
 				  name);
-	err = options__copy(&o, sizeof(o), options, error);
+	err = OPTIONS_TAKE(&o, options, error);
 	if (!err)
 		err = unit__find(o.unit, &request.unit, error);
 	if (!err)

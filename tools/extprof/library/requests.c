@@ -102,7 +102,7 @@ int extprof_recorded_requests(struct extprof_recorded *recorded, const char *nam
 		format++;
 	if (format == FORMATS)
 		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no format of requests: text, table or json", name);
-	err = options__copy(&o, sizeof(o), options, error);
+	err = OPTIONS_TAKE(&o, options, error);
 	if (err)
 		return err;
 	w.filter.requests = (struct request_choice){ o.slower_than, o.slowest, o.request_label ? o.request_label : o.requests_by };

@@ -281,21 +281,13 @@ static int set_executor(struct settings *s, const struct extprof_executor *given
 	return 0;
 }
 
-static bool has_reserved(const char *bytes, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		if (bytes[i])
-			return true;
-	return false;
-}
-
-/* No option may ever lie in what older programs have as padding. */
-#define NO_PADDING(type, last) _Static_assert(offsetof(struct type, last) + sizeof(((struct type *)0)->last) == \
-					      sizeof(struct type), #type)
 NO_PADDING(extprof_recording_options, reserved3);
 NO_PADDING(extprof_executor, context);
 NO_PADDING(extprof_write_options, reserved);
 NO_PADDING(extprof_dump_options, reserved);
+NO_PADDING(extprof_recorded_options, host);
+NO_PADDING(extprof_diff_options, collapse);
+NO_PADDING(extprof_annotate_options, hide);
 
 int recording_settings__set(struct recording_settings *r, const struct extprof_recording_options *o,
 			    struct extprof_error *error)
@@ -327,10 +319,9 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 	s->interrupt_fd = o->interrupt_fd ? *o->interrupt_fd : -1;
 	if ((err = set_executor(s, o->executor, error)))
 		return err;
-	if (has_reserved(o->reserved, sizeof(o->reserved)) ||
-	    has_reserved(o->reserved3, sizeof(o->reserved3)))
-		return error__set(error, DIAG_USAGE, EINVAL, "the structure of options is not zero where it is "
-					  "reserved: zero it before it is filled");
+	if ((err = options__check_reserved(o->reserved, sizeof(o->reserved), error)) ||
+	    (err = options__check_reserved(o->reserved3, sizeof(o->reserved3), error)))
+		return err;
 	if (s->rate > SOURCE_RATE_MAX)
 		return error__set(error, DIAG_USAGE, EINVAL, "%u is no rate: 1 to %u per second", s->rate,
 				  SOURCE_RATE_MAX);

@@ -144,7 +144,7 @@ int extprof_recorded_trend(struct extprof_recorded *recorded, const char *method
 		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no format of a trend: text, table or json", name);
 	if (!*method)
 		return error__set(error, DIAG_USAGE, EINVAL, "a trend is that of a method: its name is empty");
-	err = options__copy(&o, sizeof(o), options, error);
+	err = OPTIONS_TAKE(&o, options, error);
 	if (err)
 		return err;
 	if (o.slower_than || o.slowest || o.request_label || o.requests_by || o.groups || o.unit || o.callers_of || o.callees_of ||
