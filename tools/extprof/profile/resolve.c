@@ -244,14 +244,6 @@ static int tell_sample(struct resolver *c, struct vm *vm, uint32_t row, const st
 	sample.label_marks = c->label_marks;
 	sample.groups = c->group_frames;
 	sample.origin = origin_of(c, row, e);
-	if (e->source == SOURCE_SCHED && e->count == 1) {
-		struct sink_interval interval = {
-			.origin = sample.origin, .state = e->state, .length = e->value,
-			.begin = e->time > e->value ? e->time - e->value : 0,
-		};
-
-		sinks__interval(&c->sinks, &interval);
-	}
 	hold_objects(c, e, &sample);
 	return sample.view_count ? sinks__sample(&c->sinks, &sample) : 0;
 }

@@ -77,13 +77,6 @@ struct sink_pause {
 	const struct sample_event *event;	/* its phases and its reason: see wire/gc.h */
 };
 
-/* A wait that is a sample by itself, and has a begin and a length.  Its sample follows. */
-struct sink_interval {
-	struct sink_origin origin;
-	uint32_t state;			/* enum thread_state */
-	uint64_t begin, length;		/* CLOCK_MONOTONIC, ns; ns */
-};
-
 struct sink_loss {
 	uint16_t source;	/* enum sample_source */
 	uint32_t process;	/* as in struct sink_origin */
@@ -105,13 +98,10 @@ struct sink_ops {
 
 	int (*sample)(struct sink *s, const struct sink_sample *sample);
 	int (*pause)(struct sink *s, const struct sink_pause *pause);
-	int (*interval)(struct sink *s, const struct sink_interval *interval);
 	/* Samples that arrived and could not be resolved.  Samples that the kernel has lost are in its counters. */
 	int (*loss)(struct sink *s, const struct sink_loss *loss);
 	/* All numbers have other meanings from now on. */
 	int (*restart)(struct sink *s);
-	/* Nothing follows. */
-	int (*end)(struct sink *s);
 };
 
 /* The first member of the structure of each sink. */
@@ -131,13 +121,11 @@ int sinks__add(struct sinks *s, struct sink *sink);
 /* 0, or what the first one says. */
 int sinks__sample(struct sinks *s, const struct sink_sample *sample);
 int sinks__pause(struct sinks *s, const struct sink_pause *pause);
-void sinks__interval(struct sinks *s, const struct sink_interval *interval);
 void sinks__loss(struct sinks *s, const struct sink_loss *loss);
 void sinks__process(struct sinks *s, uint32_t row, const struct process_row *process);
 /* All frames of the table. */
 void sinks__frames(struct sinks *s, const struct frame_table *t);
 void sinks__restart(struct sinks *s);
-void sinks__end(struct sinks *s);
 
 /* -- the sinks of a report ------------------------------------------------------------------- */
 

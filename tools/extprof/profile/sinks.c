@@ -71,11 +71,6 @@ int sinks__pause(struct sinks *s, const struct sink_pause *pause)
 	return 0;
 }
 
-void sinks__interval(struct sinks *s, const struct sink_interval *interval)
-{
-	TELL_ALL(s, interval, interval);
-}
-
 void sinks__loss(struct sinks *s, const struct sink_loss *loss)
 {
 	TELL_ALL(s, loss, loss);
@@ -96,11 +91,6 @@ void sinks__frames(struct sinks *s, const struct frame_table *t)
 void sinks__restart(struct sinks *s)
 {
 	TELL_ALL(s, restart);
-}
-
-void sinks__end(struct sinks *s)
-{
-	TELL_ALL(s, end);
 }
 
 /* -- the tree -------------------------------------------------------------------------------- */
