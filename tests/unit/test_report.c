@@ -649,3 +649,23 @@ TEST(report_of_nothing)
 	CHECK(strstr(render(&output_flamegraph, false, false), "</svg>") != NULL);
 	tear_down();
 }
+
+TEST(report_says_whose_it_is)
+{
+	struct process_row rows[3] = { { .pid = 42, .kernel.taken = 1 }, { .pid = 43, .kernel.taken = 1 }, { .pid = 44, .kernel.taken = 1 } };
+	struct report r = { .meta = { .pid = 42 }, .processes = { .rows = rows, .count = 1 } };
+	struct text text = { 0 };
+
+	report__add_whose(&r, "process", &text);
+	r.processes.count = 3;
+	text__adds(&text, "; ");
+	report__add_whose(&r, "pid", &text);
+	r.meta.pid = 0;
+	text__adds(&text, "; ");
+	report__add_whose(&r, "pid", &text);
+	r.recording_count = 2;
+	text__adds(&text, "; ");
+	report__add_whose(&r, "pid", &text);
+	CHECK_STRING(text__string(&text), "process 42; pid 42 and 2 more; 3 processes; 2 recordings");
+	text__free(&text);
+}

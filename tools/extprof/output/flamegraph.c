@@ -238,9 +238,7 @@ static void add_about(struct page *p)
 		add_meta_line(p, 58, p->diff->lines[1]);
 		return;
 	}
-	text__addf(&line, "pid %d", m->pid);
-	if (processes__followed(&p->r->processes) > 1)
-		text__addf(&line, " and %" PRIu32 " more", processes__followed(&p->r->processes) - 1);
+	report__add_whose(p->r, "pid", &line);
 	text__addf(&line, ", %s%s, %s for %.1f s", *m->ruby_version ? "ruby " : "no ruby", m->ruby_version, m->source, m->duration);
 	add_meta_line(p, 42, text__string(&line));
 	text__clear(&line);

@@ -374,7 +374,9 @@ static void add_comments(struct writer *w, Pprof__Profile *part)
 	const struct report_meta *m = &w->reports[0].meta;
 	struct text text = { 0 };
 
-	text__addf(&text, "command: %s (pid %d)", m->command, m->pid);
+	text__addf(&text, "command: %s (", m->command);
+	report__add_whose(&w->reports[0], "pid", &text);
+	text__adds(&text, ")");
 	add_comment(w, part, &text);
 	if (*m->ruby_description || *m->ruby_version) {
 		text__addf(&text, "ruby: %s", *m->ruby_description ? m->ruby_description : m->ruby_version);

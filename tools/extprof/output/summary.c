@@ -322,19 +322,11 @@ static void add_version(const struct report_version *v, struct text *out)
 static void add_head(struct table *t)
 {
 	const struct report_meta *m = &t->r->meta;
-	uint32_t count = processes__followed(&t->r->processes);
 	struct text *out = t->out;
 	size_t from;
 
 	text__adds(out, ansi(t, "\033[1m"));
-	if (t->r->recording_count)
-		text__addf(out, "%" PRIu32 " recordings", t->r->recording_count);
-	else if (!m->pid)
-		text__addf(out, "%" PRIu32 " processes", count);
-	else if (count > 1)
-		text__addf(out, "process %d and %" PRIu32 " more", m->pid, count - 1);
-	else
-		text__addf(out, "process %d", m->pid);
+	report__add_whose(t->r, "process", out);
 	text__addf(out, "%s  ", ansi(t, "\033[0m"));
 	add_fitting(t, 30, m->command);
 	text__adds(out, "\n");

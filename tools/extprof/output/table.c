@@ -19,9 +19,10 @@ static void add_summary(const struct report *r, struct text *out)
 {
 	const struct report_meta *m = &r->meta;
 
-	text__addf(out, "# %s: mode %s, %" PRIu64 " %s in %.1f s, pid %d; ", *m->command ? m->command : "several programs",
-		   m->mode->name, (r->samples + r->divisor / 2) / r->divisor, unit__of_divided(&r->metric, r->divisor), m->duration,
-		   m->pid);
+	text__addf(out, "# %s: mode %s, %" PRIu64 " %s in %.1f s, ", *m->command ? m->command : "several programs",
+		   m->mode->name, (r->samples + r->divisor / 2) / r->divisor, unit__of_divided(&r->metric, r->divisor), m->duration);
+	report__add_whose(r, "pid", out);
+	text__adds(out, "; ");
 	accounting__add_line(&m->accounting, out);
 	if (r->idle.row_count) {
 		text__adds(out, "\n# ");

@@ -2,6 +2,7 @@
 #include "profile/report.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -485,4 +486,18 @@ void report__free(struct report *r)
 		cells__free(r->cells);
 	free(r->cells);
 	memset(r, 0, sizeof(*r));
+}
+
+void report__add_whose(const struct report *r, const char *word, struct text *out)
+{
+	uint32_t count = processes__followed(&r->processes);
+
+	if (r->recording_count)
+		text__addf(out, "%" PRIu32 " recordings", r->recording_count);
+	else if (!r->meta.pid)
+		text__addf(out, "%" PRIu32 " processes", count);
+	else
+		text__addf(out, "%s %d", word, r->meta.pid);
+	if (!r->recording_count && r->meta.pid && count > 1)
+		text__addf(out, " and %" PRIu32 " more", count - 1);
 }
