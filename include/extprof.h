@@ -1421,6 +1421,14 @@ EXTPROF_API int extprof_recorded_redact(struct extprof_recorded *r, const char *
 EXTPROF_API int extprof_recorded_sql(struct extprof_recorded *r, const char *sql,
 				     int (*row)(void *context, int columns, const char *const *values), void *context,
 				     struct extprof_error *error);
+/*
+ * The same of a time: samples from since_at to until_at of the options, which have nothing else.  Several recordings, or such a
+ * time, are put together in memory: numbers of rows are others then, times are those of the recording that began first, and the
+ * table `sources` is empty.
+ */
+EXTPROF_API int extprof_recorded_sql_of(struct extprof_recorded *r, const struct extprof_recorded_options *options, const char *sql,
+					int (*row)(void *context, int columns, const char *const *values), void *context,
+					struct extprof_error *error);
 
 #ifdef __cplusplus
 }

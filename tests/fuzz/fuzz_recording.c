@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "output/output.h"
+#include "recording/join.h"
 #include "recording/profile.h"
 #include "recording/samples_table.h"
 
@@ -62,6 +63,28 @@ static void report(struct recording_reader *r, uint32_t count)
 	fclose(to);
 }
 
+static const char statements[] = "SELECT * FROM samples; SELECT * FROM top_methods; SELECT stack_text(stack), label(labels, 'a') FROM samples; "
+	"SELECT * FROM requests";
+
+/* Together with itself, all of it and a time. */
+static void ask_joined(struct recording_reader *r, struct deadline *deadline)
+{
+	struct recording_reader *const readers[2] = { r, r };
+	const uint64_t begin = recording_reader__wall(r), times[2][2] = { { 0, 0 }, { begin + 1, begin + 1000000000 } };
+
+	for (int i = 0; i < 2; i++) {
+		struct diag d = { 0 };
+		sqlite3 *db;
+		int err = recording_join(&db, readers, 2, times[i][0], times[i][1], deadline, &d);
+
+		if (!err && samples_table__register(db) == SQLITE_OK)
+			sqlite3_exec(db, statements, NULL, NULL, NULL);
+		if (err && !d.text[0])
+			abort();
+		sqlite3_close_v2(db);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -80,9 +103,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		recording_reader__verify(r, &check, &d);
 		report(r, 1);
 		report(r, 2);
+		ask_joined(r, &deadline);
 		if (samples_table__register(recording_reader__database(r)) == SQLITE_OK)
-			sqlite3_exec(recording_reader__database(r), "SELECT * FROM samples; SELECT * FROM top_methods; "
-				     "SELECT stack_text(stack), label(labels, 'a') FROM samples", NULL, NULL, NULL);
+			sqlite3_exec(recording_reader__database(r), statements, NULL, NULL, NULL);
 		recording_reader__close(r);
 	} else if (!d.text[0]) {
 		abort();

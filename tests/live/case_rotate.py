@@ -198,6 +198,42 @@ def sums_are_those_of_one(ctx):
 
 
 @case(timeout=90)
+def all_asked_in_sql(ctx):
+    """Files of a folder, asked as one: the sums and waits of each, the samples of a time as the report has them, and the program's clock."""
+    ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
+    ruby.expect("ready")
+    folder = ctx.path("history")
+    os.mkdir(folder)
+    many = begin(ctx, ruby.pid, "-m", "cpu,wall,gc,alloc", "-F", "499", "--rotate", "1s", name="history/app")
+    until_files(ctx, 5, name="history/app")
+    end(many)
+    spans, paths = log_of(ruby), files_of(ctx, "history/app")
+    sums = "SELECT mode, coalesce(method, ''), coalesce(thread_name, ''), sum(value), sum(count), count(*) FROM samples GROUP BY 1, 2, 3"
+    each = collections.Counter()
+    for path in paths:
+        for mode, method, thread, *numbers in sql(ctx, path, sums):
+            for i, number_of_it in enumerate(numbers):
+                each[mode, method, thread, i] += int(number_of_it)
+    got = {(mode, method, thread, i): int(n) for mode, method, thread, *numbers in sql(ctx, folder, sums) for i, n in enumerate(numbers)}
+    check(got == dict(each) and len(got) > 20, "%s, and each file by itself %s", set(got.items()) - set(each.items()), set(each.items()) - set(got.items()))
+    for table in ("pauses", "events", "accounts", "thread_states", "figures"):
+        amount = "SELECT coalesce(sum(%s), 0) FROM %s" % ({"accounts": "samples", "thread_states": "ns"}.get(table, "1"), table)
+        check(sql(ctx, folder, amount)[0][0] == str(sum(int(sql(ctx, p, amount)[0][0]) for p in paths)), "table %s", table)
+    since, until = (span_of(ctx, paths[1])[0] - span_of(ctx, paths[0])[0]) / 1e9 + 0.2, (span_of(ctx, paths[2])[1] - span_of(ctx, paths[0])[0]) / 1e9 - 0.2
+    times = ["--since", "%.3f" % since, "--until", "%.3f" % until]
+    run = ctx.extprof("sql", "-H", *times, folder, "SELECT count(*), max(seconds) - min(seconds) <= %.3f FROM samples WHERE mode='cpu'" % (
+        until - since)).ok().out.split()
+    counted = sum(int(line.rpartition(" ")[2]) for line in ctx.extprof("report", folder, *times, "-m", "cpu", "-f", "folded", "--unit",
+                                                                      "samples").ok().out.splitlines())
+    check(run == [str(counted), "1"] and counted > 100, "%s, the report has %d", run, counted)
+    whole = int(sql(ctx, folder, "SELECT self FROM top_methods WHERE mode='cpu' AND method LIKE '%alpha%'")[0][0])
+    from_, to = span_of(ctx, paths[0])[0], span_of(ctx, paths[-1])[1]
+    near("alpha", sum(int(r[0]) for r in sql(ctx, folder, "SELECT total FROM top_methods WHERE mode='cpu' AND method LIKE '%alpha%'")),
+         used(spans, "alpha", from_, to), 0.15, 5e7)
+    return "%d files, %d sums, %d samples of a time; alpha itself %.2f s" % (len(paths), len(got), counted, whole / 1e9)
+
+
+@case(timeout=90)
 def calls_are_in_the_file_of_their_time(ctx):
     """Probes stay where they are between two files: each call that begins and ends in the time of a file is in it, and no other."""
     ruby = ctx.ruby(ctx.write("calls.rb", CALLS))

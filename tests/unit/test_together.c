@@ -143,6 +143,18 @@ static int show(const char *format, const struct extprof_recorded_options *optio
 
 static struct extprof_recorded_options options;
 
+static char answer[4096];
+
+static void add_text(const char *format, ...)
+{
+	size_t length = strlen(answer);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(answer + length, sizeof(answer) - length, format, args);
+	va_end(args);
+}
+
 static void set_up(void)
 {
 	make(&a);
@@ -710,12 +722,76 @@ TEST(together_takes_one)
 	CHECK(!extprof_recorded_open(&r, a.file, -1, &error) && !extprof_recorded_verify(r, &check, &error));
 	CHECK(!extprof_recorded_add(r, b.file, &error));
 	CHECK_INT(extprof_recorded_verify(r, &check, &error), -EINVAL);
-	CHECK_INT(extprof_recorded_sql(r, "SELECT 1", NULL, NULL, &error), -EINVAL);
 	CHECK_INT(extprof_recorded_annotate(r, "app.rb", "text", &annotate, stdout, &error), -EINVAL);
 	CHECK(strstr(error.text, "takes one recording, not 2") != NULL);
 	CHECK(extprof_recorded_add(r, "/dev/null", &error) < 0);
 	extprof_recorded_close(r);
 	tear_down(NULL);
+}
+
+static int take_row(void *context, int columns, const char *const *values)
+{
+	(void)context;
+	for (int i = 0; i < columns; i++)
+		add_text("%s%s", values[i] ? values[i] : "NULL", i + 1 < columns ? " " : "\n");
+	return 0;
+}
+
+/* What a statement says of both and of one more, without the names of the columns. */
+static const char *ask(const struct extprof_recorded_options *of, const struct made *more, const char *sql)
+{
+	struct extprof_recorded *r;
+	int err = extprof_recorded_open(&r, b.file, -1, &error);
+
+	answer[0] = '\0';
+	if (!err)
+		err = extprof_recorded_add(r, a.file, &error);
+	if (!err && more)
+		err = extprof_recorded_add(r, more->file, &error);
+	if (!err)
+		err = extprof_recorded_sql_of(r, of, sql, take_row, NULL, &error);
+	extprof_recorded_close(r);
+	return err ? error.text : strchr(answer, '\n') ? strchr(answer, '\n') + 1 : "";
+}
+
+TEST(together_asked_in_sql)
+{
+	struct extprof_recorded_options of = { .size = sizeof(of) };
+	/* Its first mode is another one.  It began with the first. */
+	struct made c = a;
+
+	set_up();
+	c.file = "test_together_c.extprof";
+	c.mode = "alloc";
+	c.method = "C#work";
+	c.wall += 1;
+	c.samples = 10;
+	make(&c);
+	/* Times are those of the recording that began first. */
+	CHECK_STRING(ask(NULL, NULL, "SELECT mode, method, path, pid, tid, thread_name, command, count(*), sum(value), sum(count), min(seconds), "
+			 "max(seconds) FROM samples GROUP BY method"),
+		     "cpu A#work app.rb 100 42 worker ruby app.rb 300 3000000000 300 0.0 2.99\n"
+		     "cpu B#work app.rb 100 42 worker ruby app.rb 500 5000000000 500 2.0 6.99\n");
+	CHECK_STRING(ask(NULL, NULL, "SELECT method, self, total FROM top_methods"), "B#work 5000000000 5000000000\nA#work 3000000000 3000000000\n");
+	CHECK_STRING(ask(NULL, NULL, "SELECT sum(ns) FROM states_by_thread WHERE mode = 'cpu'"), "8000000000\n");
+	CHECK_STRING(ask(NULL, NULL, "SELECT process, reason, samples FROM accounts ORDER BY reason"),
+		     "0 lost ring-full 18\n0 taken 818\n0 whole 800\n");
+	CHECK_STRING(ask(NULL, NULL, "SELECT p.id, p.pid, p.began_ns - (SELECT value FROM meta WHERE key = 'started_monotonic_ns'), c.text, k.name "
+			 "FROM processes p JOIN strings c ON c.id = p.command JOIN frames f ON f.id = p.frame JOIN kinds k ON k.id = f.kind"),
+		     "1 100 1000000000 ruby app.rb process\n2 100 3000000000 ruby app.rb process\n");
+	CHECK_STRING(ask(NULL, NULL, "SELECT method_of(stack), stack_text(stack) FROM samples GROUP BY 1"), "A#work A#work\nB#work B#work\n");
+	CHECK_STRING(ask(NULL, &c, "SELECT mode, count(*) FROM samples GROUP BY mode"), "alloc 10\ncpu 800\n");
+	CHECK_STRING(ask(NULL, &c, "SELECT id, name, count_unit FROM modes"), "1 cpu count\n2 alloc count\n");
+	/* A time of the day: 2 to 3 s after the begin. */
+	of.since_at = 1002 * SECOND;
+	of.until_at = 1003 * SECOND;
+	CHECK_STRING(ask(&of, NULL, "SELECT method, count(*) FROM samples GROUP BY 1"), "A#work 100\nB#work 101\n");
+	of.until_at = of.since_at = 5000 * SECOND;
+	CHECK_STRING(ask(&of, NULL, "SELECT count(*) FROM samples"), "0\n");
+	CHECK(strstr(ask(NULL, NULL, "SELECT colour FROM samples"), "no such column"));
+	/* It is no way to write files. */
+	CHECK(strstr(ask(NULL, NULL, "ATTACH '/tmp/extprof-attached' AS x"), "too many attached"));
+	tear_down(&c);
 }
 
 /* So many that not all can be open: sums, rows of processes and threads, and what is done if one is replaced. */

@@ -7,6 +7,8 @@ const struct argp_option few_options_none[] = {
 
 const struct argp_option few_options_sql[] = {
 	{ .name = "no-header", .key = 'H', .doc = "without the names of the columns" },
+	{ .name = "since", .key = 's', .arg = "TIME", .doc = "samples from then on: 02:50, \"2026-11-27 02:50\", seconds from the begin, -1h" },
+	{ .name = "until", .key = 'u', .arg = "TIME", .doc = "samples up to then" },
 	{ 0 }
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* extprof sql and verify: what is asked of a recording in a file. */
+/* extprof sql and verify: what is asked of recordings in files. */
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -12,14 +12,26 @@
 #include "cli/confined.h"
 #include "cli/messages.h"
 #include "cli/recorded.h"
+#include "cli/recorded_files.h"
 
 /* -- sql --------------------------------------------------------------------------------------- */
 
 struct sql_options {
-	const char *file, *sql;
-	const char *separator;
+	struct options span;	/* --since, --until, and the recordings */
+	const char *sql;	/* the last argument */
 	bool bare;
 };
+
+static error_t parse_time(struct sql_options *o, enum option_id id, char *arg, struct argp_state *state)
+{
+	struct time_point point;
+
+	if (value__time_point(arg, &point))
+		argp_error(state, "%s is no time: 02:50, \"2026-11-27 02:50\", a number of seconds, or -1h", arg);
+	o->span.values[id].given = true;
+	o->span.values[id].text = arg;
+	return 0;
+}
 
 static error_t parse_sql(int key, char *arg, struct argp_state *state)
 {
@@ -29,15 +41,19 @@ static error_t parse_sql(int key, char *arg, struct argp_state *state)
 	case 'H':
 		o->bare = true;
 		return 0;
+	case 's':
+		return parse_time(o, OPTION_SINCE, arg, state);
+	case 'u':
+		return parse_time(o, OPTION_UNTIL, arg, state);
 	case ARGP_KEY_ARG:
-		if (o->sql)
-			argp_error(state, "it takes a recording and a statement: is the statement in quotes?");
-		*(o->file ? &o->sql : &o->file) = arg;
+		if (o->sql && options__add_file(&o->span, o->sql))
+			return ENOMEM;
+		o->sql = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->sql)
-			argp_error(state, "it takes a recording and a statement");
-		return 0;
+			argp_error(state, "it takes recordings, or their folder, and a statement");
+		return options__need_files(&o->span, state);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -62,37 +78,56 @@ static int print_row(void *context, int columns, const char *const *values)
 	return ferror(stdout) ? -EIO : 0;
 }
 
+/* One file is asked as it is, if no time of it was chosen. */
+static int ask(struct recorded_files *files, const struct sql_options *o, struct printer *p, struct extprof_error *e)
+{
+	struct extprof_recorded_options times = { .size = sizeof(times) };
+
+	if (o->span.values[OPTION_SINCE].given)
+		times.since_at = files->span.since;
+	if (o->span.values[OPTION_UNTIL].given)
+		times.until_at = files->span.until;
+	return extprof_recorded_sql_of(files->recorded, &times, o->sql, print_row, p, e);
+}
+
 static int sql(int argc, char **argv, bool implied)
 {
 	static const struct argp argp = {
-		.options = few_options_sql, .parser = parse_sql, .args_doc = "RECORDING STATEMENT",
-		.doc = "Ask a recording in SQL, with a tab between columns.\v"
+		.options = few_options_sql, .parser = parse_sql, .args_doc = "[RECORDING|FOLDER...] STATEMENT",
+		.doc = "Ask recordings in SQL, with a tab between columns.\v"
 		       "The table `samples` has a row for each sample; docs/recording.md lists its columns, the other tables, "
 		       "the table `requests`, and the views top_methods, top_lines, gc_by_method, lock_waits, lock_holders, "
-		       "states_by_thread, idle_threads and idle_pool.\n"
-		       "  extprof sql a.extprof 'SELECT * FROM top_methods LIMIT 10'\n",
+		       "states_by_thread, idle_threads and idle_pool.  Several recordings are asked as one.  Without a recording the "
+		       "folder is " EXTPROF_FOLDER ", where extprof daemon writes.\n"
+		       "  extprof sql a.extprof 'SELECT * FROM top_methods LIMIT 10'\n"
+		       "  extprof sql --since 02:50 --until 03:10 'SELECT * FROM lock_waits'\n",
 	};
 	struct sql_options o = { 0 };
 	struct extprof_error e = { .size = sizeof(e) };
-	struct extprof_recorded *r;
-	struct confined rights = { .inputs = &o.file, .input_count = 1 };
+	struct recorded_files files = { 0 };
+	struct confined rights = { 0 };
 	struct printer p = { 0 };
-	int status;
+	int status = STATUS_USAGE;
 
 	(void)implied;
 	argp_err_exit_status = STATUS_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
-		return STATUS_USAGE;
+		goto cleanup;
+	rights.inputs = o.span.files;
+	rights.input_count = o.span.file_count;
 	status = confined__enter(&rights);
 	if (!status)
-		status = recorded__open(&r, o.file);
+		status = recorded_files__open(&files, &o.span, o.span.files, o.span.file_count);
 	if (status)
-		return status;
+		goto cleanup;
 	p.bare = o.bare;
-	if (extprof_recorded_sql(r, o.sql, print_row, &p, &e) && e.text[0])
+	if (ask(&files, &o, &p, &e) && e.text[0])
 		status = message__fail(&e);
-	extprof_recorded_close(r);
-	return message__flush(status);
+	status = recorded_files__status(&files, message__flush(status));
+cleanup:
+	recorded_files__close(&files);
+	free(o.span.files);
+	return status;
 }
 
 /* -- verify ------------------------------------------------------------------------------------ */
@@ -177,7 +212,7 @@ static int verify(int argc, char **argv, bool implied)
 
 const struct command command_sql = {
 	.name = "sql",
-	.summary = "ask a recording in SQL",
+	.summary = "ask recordings in SQL",
 	.few = few_options_sql,
 	.run = sql,
 	.power = POWER_FILES,

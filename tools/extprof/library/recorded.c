@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Recordings that were written into files: reports of them, SQL, and their check. */
+/* Recordings that were written into files, and reports of them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,23 +15,30 @@
 #include "output/output.h"
 #include "recording/profile.h"
 #include "recording/reader.h"
-#include "recording/samples_table.h"
 #include "recording/sources.h"
 
 /* No statement of SQL takes longer, ns. */
 #define TIME_MAX (600 * 1000000000ull)
 /* Of several recordings, so much more for each, ns. */
 #define TIME_OF_ONE (60 * 1000000000ull)
-/* Nor more memory of SQLite, bytes. */
-#define MEMORY_MAX (512ll << 20)
 
 struct extprof_recorded {
 	struct recording_reader **readers;	/* all but the first one sleep */
 	uint32_t count;
 	size_t room;
 	struct deadline deadline;
-	bool has_table;		/* the virtual table is there */
+	struct recorded_sql sql;
 };
+
+struct recorded_sql *recorded__sql(struct extprof_recorded *r)
+{
+	return &r->sql;
+}
+
+struct deadline *recorded__deadline(struct extprof_recorded *r)
+{
+	return &r->deadline;
+}
 
 /* An error says in which file it was. */
 static int open_reader(struct extprof_recorded *r, const char *path, struct recording_reader **reader,
@@ -138,6 +145,7 @@ void extprof_recorded_close(struct extprof_recorded *r)
 {
 	if (!r)
 		return;
+	recorded_sql__free(&r->sql);
 	for (uint32_t i = 0; i < r->count; i++)
 		recording_reader__close(r->readers[i]);
 	free(r->readers);
@@ -450,115 +458,5 @@ int extprof_recorded_write(struct extprof_recorded *r, const char *name, const s
 	else if ((err = format->write(reports.list, reports.count, &settings, to)))
 		error__of_writer(error, err, "profile");
 	reports__free(&reports);
-	return err;
-}
-
-/* -- SQL --------------------------------------------------------------------------------------- */
-
-/* The file is at fault, or who asks. */
-static enum diag_code code_of(int code)
-{
-	switch (code & 0xff) {
-	case SQLITE_CORRUPT:
-	case SQLITE_NOTADB:
-	case SQLITE_IOERR: return DIAG_RECORDING;
-	default: return DIAG_USAGE;
-	}
-}
-
-/* A file that is damaged, and one that cannot be read now, are known by it. */
-static int errno_of(int code)
-{
-	switch (code & 0xff) {
-	case SQLITE_CORRUPT:
-	case SQLITE_NOTADB: return -EBADMSG;
-	case SQLITE_IOERR: return -EIO;
-	default: return -EINVAL;
-	}
-}
-
-/* A value as a text that a terminal can show; NULL: it is NULL. */
-static const char *value_text(sqlite3_stmt *s, int column, struct text *text)
-{
-	const char *data;
-
-	text__clear(text);
-	switch (sqlite3_column_type(s, column)) {
-	case SQLITE_NULL:
-		return NULL;
-	case SQLITE_BLOB:
-		text__addf(text, "[%d bytes]", sqlite3_column_bytes(s, column));
-		return text__string(text);
-	default:
-		data = (const char *)sqlite3_column_text(s, column);
-		text__add_clean(text, data ? data : "", data ? (size_t)sqlite3_column_bytes(s, column) : 0, 65536);
-		return text__string(text);
-	}
-}
-
-static int give_row(sqlite3_stmt *s, int columns, bool names, struct text *texts, const char **values,
-		    int (*row)(void *context, int columns, const char *const *values), void *context)
-{
-	for (int i = 0; i < columns; i++) {
-		if (names) {
-			const char *name = sqlite3_column_name(s, i);
-
-			text__clear(&texts[i]);
-			text__add_clean(&texts[i], name ? name : "", name ? strlen(name) : 0, 256);
-			values[i] = text__string(&texts[i]);
-		} else {
-			values[i] = value_text(s, i, &texts[i]);
-		}
-		if (texts[i].failed)
-			return -ENOMEM;
-	}
-	return row(context, columns, values);
-}
-
-int extprof_recorded_sql(struct extprof_recorded *r, const char *sql,
-			 int (*row)(void *context, int columns, const char *const *values), void *context,
-			 struct extprof_error *error)
-{
-	sqlite3 *db = recording_reader__database(r->readers[0]);
-	struct text texts[128] = { 0 };
-	const char *values[128], *tail = sql;
-	int code = SQLITE_OK, err = recorded__is_one(r, error);
-
-	if (err)
-		return err;
-	/* It is one for the whole process, as SQLite has it. */
-	sqlite3_hard_heap_limit64(MEMORY_MAX);
-	if (!r->has_table && (code = samples_table__register(db)) == SQLITE_OK)
-		r->has_table = true;
-	while (code == SQLITE_OK && !err && *tail) {
-		sqlite3_stmt *s = NULL;
-		int columns;
-
-		code = sqlite3_prepare_v2(db, tail, -1, &s, &tail);
-		if (code != SQLITE_OK || !s)
-			continue;
-		columns = sqlite3_column_count(s);
-		if (columns > 128)
-			columns = 128;
-		if (columns)
-			err = give_row(s, columns, true, texts, values, row, context);
-		while (!err && (code = sqlite3_step(s)) == SQLITE_ROW)
-			err = give_row(s, columns, false, texts, values, row, context);
-		if (code == SQLITE_DONE)
-			code = SQLITE_OK;
-		if (code != SQLITE_OK && code != SQLITE_ROW)
-			error__set(error, code_of(code), EINVAL, "%s",
-				   code == SQLITE_INTERRUPT ? "the statement was ended: it takes too long, or it was to end" :
-				   code == SQLITE_NOMEM ? "the statement needs more memory than it may have" : sqlite3_errmsg(db));
-		sqlite3_finalize(s);
-		if (code != SQLITE_OK)
-			err = err ? err : errno_of(code);
-	}
-	if (code != SQLITE_OK && !err)
-		err = error__set(error, code_of(code), -errno_of(code), "%s", sqlite3_errmsg(db));
-	else if (err == -ENOMEM)
-		error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
-	for (int i = 0; i < 128; i++)
-		text__free(&texts[i]);
 	return err;
 }

@@ -8,6 +8,16 @@
 
 /* The first one. */
 struct recording_reader *recorded__reader(const struct extprof_recorded *r);
+/* What it has for statements.  recorded_sql__free() frees it. */
+struct recorded_sql {
+	sqlite3 *joined;	/* several recordings, or a time of them, as one database; NULL: it was not made */
+	uint64_t since, until;	/* that it is of */
+	bool of_one, of_joined;	/* the virtual tables are there */
+};
+struct recorded_sql *recorded__sql(struct extprof_recorded *r);
+void recorded_sql__free(struct recorded_sql *s);
+struct deadline *recorded__deadline(struct extprof_recorded *r);
+
 /* All of them. */
 struct recording_reader *const *recorded__readers(const struct extprof_recorded *r, uint32_t *count);
 /* As extprof_recorded_times(), of one of them. */

@@ -68,8 +68,7 @@ static int on_progress(void *context)
 	return deadline__over(context);
 }
 
-/* Limit what a file can make SQLite do.  See https://www.sqlite.org/security.html. */
-static int harden(struct recording_reader *r)
+int recording_reader__harden(sqlite3 *db, struct deadline *deadline)
 {
 	static const struct {
 		int id, value;
@@ -91,14 +90,14 @@ static int harden(struct recording_reader *r)
 	int code = SQLITE_OK;
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
-		sqlite3_limit(r->db, limits[i].id, limits[i].value);
+		sqlite3_limit(db, limits[i].id, limits[i].value);
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]) && code == SQLITE_OK; i++)
-		code = sqlite3_db_config(r->db, options[i].option, options[i].value, NULL);
-	if (r->deadline)
-		sqlite3_progress_handler(r->db, STEPS, on_progress, r->deadline);
+		code = sqlite3_db_config(db, options[i].option, options[i].value, NULL);
+	if (deadline)
+		sqlite3_progress_handler(db, STEPS, on_progress, deadline);
 	snprintf(pragmas, sizeof(pragmas), "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; "
 		 "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-%d", CACHE_KIB);
-	return code == SQLITE_OK ? sqlite3_exec(r->db, pragmas, NULL, NULL, NULL) : code;
+	return code == SQLITE_OK ? sqlite3_exec(db, pragmas, NULL, NULL, NULL) : code;
 }
 
 /* The first number of a statement's first row, -1: there is none. */
@@ -153,7 +152,7 @@ static int open_file(struct recording_reader *r, struct diag *d)
 		return err;
 	code = sqlite3_open_v2(path, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
 	if (code == SQLITE_OK)
-		code = harden(r);
+		code = recording_reader__harden(r->db, r->deadline);
 	/* Until it is closed all is read as it was at one moment: others may write. */
 	if (code == SQLITE_OK)
 		code = sqlite3_exec(r->db, "BEGIN", NULL, NULL, NULL);

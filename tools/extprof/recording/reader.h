@@ -74,6 +74,9 @@ int recording_reader__samples(struct recording_reader *r, const struct recording
 			      int (*take)(void *context, const struct recording_sample *samples, uint32_t count),
 			      void *context, struct diag *d);
 
+/* Limit what a file or a statement can make SQLite do, https://www.sqlite.org/security.html.  `deadline` as above.  An SQLite code. */
+int recording_reader__harden(sqlite3 *db, struct deadline *deadline);
+
 /* Is the time over that the caller gives? */
 bool recording_reader__over(struct recording_reader *r);
 /* *d says why work on samples has failed: -ENOMEM or -ETIME.  Returns err. */
