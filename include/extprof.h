@@ -1423,8 +1423,8 @@ EXTPROF_API int extprof_recorded_sql(struct extprof_recorded *r, const char *sql
 				     struct extprof_error *error);
 /*
  * The same of a time: samples from since_at to until_at of the options, which have nothing else.  Several recordings, or such a
- * time, are put together in memory: numbers of rows are others then, times are those of the recording that began first, and the
- * table `sources` is empty.
+ * time, are put together in memory: numbers of rows are others then, times are those of the recording that began first, the
+ * table `sources` is empty, and of several recordings mode heap is left out, which is a state of each.
  */
 EXTPROF_API int extprof_recorded_sql_of(struct extprof_recorded *r, const struct extprof_recorded_options *options, const char *sql,
 					int (*row)(void *context, int columns, const char *const *values), void *context,

@@ -79,15 +79,16 @@ TEST(engine_waits_longer_where_all_is_known)
 	tear_down();
 }
 
-/* Why the recording in that file ended; "": it cannot be read. */
-static const char *read_end(const char *path, char *text, size_t size)
+/* What the recording in that file says of itself; "": nothing. */
+static const char *read_meta(const char *path, const char *key, char *text, size_t size)
 {
 	sqlite3_stmt *query = NULL;
 	sqlite3 *db = NULL;
 
 	text[0] = '\0';
 	if (!sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) &&
-	    !sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE key='mode.1.ended'", -1, &query, NULL) && sqlite3_step(query) == SQLITE_ROW)
+	    !sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE key=?", -1, &query, NULL) &&
+	    !sqlite3_bind_text(query, 1, key, -1, SQLITE_STATIC) && sqlite3_step(query) == SQLITE_ROW)
 		snprintf(text, size, "%s", (const char *)sqlite3_column_text(query, 0));
 	sqlite3_finalize(query);
 	sqlite3_close(db);
@@ -97,7 +98,7 @@ static const char *read_end(const char *path, char *text, size_t size)
 /* The time of the day is that of the begin of a file: a suspended machine begins another one. */
 TEST(engine_begins_the_next_file_after_a_suspension)
 {
-	char base[] = "/tmp/extprof-unit-XXXXXX", path[64], text[64], *first_path;
+	char base[] = "/tmp/extprof-unit-XXXXXX", path[64], text[64], other[64], *first_path;
 	struct process *p;
 
 	CHECK(mkdtemp(base));
@@ -119,7 +120,11 @@ TEST(engine_begins_the_next_file_after_a_suspension)
 	fake_session__sample(SOURCE_CPU, p->number, 7, method);
 	CHECK_INT(engine__step(e, &diag), 0);
 	CHECK_INT(e->segments.made, 2);
-	CHECK_STRING(read_end(first_path, text, sizeof(text)), "the machine was suspended for 1800 s");
+	CHECK_STRING(read_meta(first_path, "mode.1.ended", text, sizeof(text)), "the machine was suspended for 1800 s");
+	/* The next one has the new time of the day. */
+	CHECK_INT(engine__finish(e, &diag), 0);
+	CHECK(labs(atol(read_meta(e->recording_path, "started_unix_s", text, sizeof(text))) -
+		   atol(read_meta(first_path, "started_unix_s", other, sizeof(other))) - 1800) <= 1);
 	unlink(first_path);
 	unlink(e->recording_path);
 	free(first_path);

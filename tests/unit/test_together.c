@@ -33,13 +33,14 @@ struct made {
 	uint32_t alike;		/* frames that differ in ... */
 	enum { BY_FIRST_LINE, BY_ADDRESS_AND_PID, BY_ADDRESS_AND_LINE } differ;
 	const char *host;
+	uint64_t began;		/* of the process; 0: a second after the recording */
 };
 
 static const struct made a = {
-	"test_together_a.extprof", "cpu", "A#work", 5 * SECOND, 1000 * SECOND, PERIOD, 300, 7, 100, false, 0, 0, NULL,
+	"test_together_a.extprof", "cpu", "A#work", 5 * SECOND, 1000 * SECOND, PERIOD, 300, 7, 100, false, 0, 0, NULL, 0,
 }, b = {
 	/* Another machine, on which the clock began anew, two seconds later. */
-	"test_together_b.extprof", "cpu", "B#work", 900 * SECOND, 1002 * SECOND, PERIOD, 500, 11, 100, false, 0, 0, NULL,
+	"test_together_b.extprof", "cpu", "B#work", 900 * SECOND, 1002 * SECOND, PERIOD, 500, 11, 100, false, 0, 0, NULL, 0,
 };
 
 static void set(struct recording_writer *w, const char *key, uint64_t number)
@@ -86,7 +87,7 @@ static void make(const struct made *m)
 		CHECK(!recording_writer__frame(w, 3 + i, &f));
 	}
 	CHECK(!recording_writer__process(w, &(struct recording_process){
-		.id = 1, .frame = 3, .pid = m->pid, .command = "ruby app.rb", .ruby = "3.4.5", .began = m->begin + SECOND }));
+		.id = 1, .frame = 3, .pid = m->pid, .command = "ruby app.rb", .ruby = "3.4.5", .began = m->began ? m->began : m->begin + SECOND }));
 	CHECK(!recording_writer__thread(w, 1, 1, 2));
 	for (uint64_t i = 0; i < m->samples; i++) {
 		uint32_t frame = m->differ == BY_ADDRESS_AND_LINE ? 4 + (uint32_t)(i % m->alike) : 1;
@@ -757,8 +758,8 @@ static const char *ask(const struct extprof_recorded_options *of, const struct m
 TEST(together_asked_in_sql)
 {
 	struct extprof_recorded_options of = { .size = sizeof(of) };
-	/* Its first mode is another one.  It began with the first. */
-	struct made c = a;
+	/* Its first mode is another one.  It began with the first.  The last one has nothing but heap, and no clock. */
+	struct made c = a, h = a;
 
 	set_up();
 	c.file = "test_together_c.extprof";
@@ -782,6 +783,23 @@ TEST(together_asked_in_sql)
 	CHECK_STRING(ask(NULL, NULL, "SELECT method_of(stack), stack_text(stack) FROM samples GROUP BY 1"), "A#work A#work\nB#work B#work\n");
 	CHECK_STRING(ask(NULL, &c, "SELECT mode, count(*) FROM samples GROUP BY mode"), "alloc 10\ncpu 800\n");
 	CHECK_STRING(ask(NULL, &c, "SELECT id, name, count_unit FROM modes"), "1 cpu count\n2 alloc count\n");
+	CHECK_STRING(ask(NULL, &c, "SELECT key, value FROM meta WHERE key GLOB 'mode.*.command' OR key IN ('ended', 'started_unix_s') ORDER BY 1"),
+		     "ended 1\nmode.1.command A#work\nmode.2.command C#work\nstarted_unix_s 1000\n");
+	/* What is the same is there once: 3 frames of each, and the methods of a and b differ. */
+	CHECK_STRING(ask(NULL, NULL, "SELECT (SELECT count(*) FROM frames), (SELECT count(*) FROM stacks), (SELECT count(*) FROM strings), "
+			 "(SELECT count(DISTINCT text) FROM strings)"), "4 2 7 7\n");
+	h.file = "test_together_h.extprof";
+	h.mode = "heap";
+	h.wall = 0;
+	make(&h);
+	CHECK_STRING(ask(NULL, &h, "SELECT mode, count(*), min(seconds), max(seconds) FROM samples GROUP BY mode"), "cpu 800 0.0 6.99\n");
+	/* A process that was there before the machine of a had begun. */
+	h = b;
+	h.file = "test_together_h.extprof";
+	h.wall += 1;
+	h.began = SECOND;
+	make(&h);
+	CHECK_STRING(ask(NULL, &h, "SELECT min(began_ns), (SELECT count(*) FROM samples) FROM processes"), "1 1300\n");
 	/* A time of the day: 2 to 3 s after the begin. */
 	of.since_at = 1002 * SECOND;
 	of.until_at = 1003 * SECOND;
@@ -789,6 +807,23 @@ TEST(together_asked_in_sql)
 	of.until_at = of.since_at = 5000 * SECOND;
 	CHECK_STRING(ask(&of, NULL, "SELECT count(*) FROM samples"), "0\n");
 	CHECK(strstr(ask(NULL, NULL, "SELECT colour FROM samples"), "no such column"));
+	of.modes = "cpu";
+	CHECK(strstr(ask(&of, NULL, "SELECT 1"), "only since_at and until_at"));
+	/* One that is added is asked, too. */
+	{
+		struct extprof_recorded *r;
+
+		answer[0] = '\0';
+		CHECK(!extprof_recorded_open(&r, a.file, -1, &error));
+		CHECK(!extprof_recorded_sql(r, "SELECT count(*) FROM samples", take_row, NULL, &error));
+		CHECK(!extprof_recorded_add(r, b.file, &error));
+		CHECK(!extprof_recorded_sql(r, "SELECT count(*) FROM samples", take_row, NULL, &error));
+		CHECK(!extprof_recorded_add(r, c.file, &error));
+		CHECK(!extprof_recorded_sql(r, "SELECT count(*) FROM samples", take_row, NULL, &error));
+		CHECK_STRING(answer, "count(*)\n300\ncount(*)\n800\ncount(*)\n810\n");
+		extprof_recorded_close(r);
+	}
+	unlink(h.file);
 	/* It is no way to write files. */
 	CHECK(strstr(ask(NULL, NULL, "ATTACH '/tmp/extprof-attached' AS x"), "too many attached"));
 	tear_down(&c);
@@ -811,7 +846,7 @@ TEST(together_many)
 	for (int i = 0; i < MANY; i++) {
 		snprintf(names[i], sizeof(names[i]), "test_together_%d.extprof", i);
 		many[i] = (struct made){ names[i], "cpu", i % 2 ? "B#work" : "A#work", (5 + 10 * (uint64_t)i) * SECOND,
-					 (1000 + 10 * (uint64_t)i) * SECOND, PERIOD, (uint64_t)(i + 1), 1, 100, false, 0, 0, NULL };
+					 (1000 + 10 * (uint64_t)i) * SECOND, PERIOD, (uint64_t)(i + 1), 1, 100, false, 0, 0, NULL, 0 };
 		make(&many[i]);
 	}
 	CHECK(!setrlimit(RLIMIT_NOFILE, &few));

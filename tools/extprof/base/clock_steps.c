@@ -6,6 +6,9 @@
 
 #define SECOND 1000000000ll
 #define STEP (2 * SECOND)
+/* Clocks are read one after the other so soon, ns, or once more. */
+#define SOON 1000000
+#define TRIES 8
 
 static int64_t now_of(clockid_t clock)
 {
@@ -17,9 +20,17 @@ static int64_t now_of(clockid_t clock)
 
 struct clock_offsets clock_offsets__read(void)
 {
-	int64_t monotonic = now_of(CLOCK_MONOTONIC);
+	struct clock_offsets offsets = { 0 };
 
-	return (struct clock_offsets){ .wall = now_of(CLOCK_REALTIME) - monotonic, .boot = now_of(CLOCK_BOOTTIME) - monotonic };
+	/* A process can be stopped between two clocks. */
+	for (int i = 0; i < TRIES; i++) {
+		int64_t monotonic = now_of(CLOCK_MONOTONIC);
+
+		offsets = (struct clock_offsets){ .wall = now_of(CLOCK_REALTIME) - monotonic, .boot = now_of(CLOCK_BOOTTIME) - monotonic };
+		if (now_of(CLOCK_MONOTONIC) - monotonic < SOON)
+			break;
+	}
+	return offsets;
 }
 
 const char *clock_offsets__step(const struct clock_offsets *then, const struct clock_offsets *now, char *text, size_t size)

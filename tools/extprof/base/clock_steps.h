@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How far other clocks are before CLOCK_MONOTONIC, ns.  All 0: they were not read. */
+/* How far other clocks are ahead of CLOCK_MONOTONIC, ns.  All 0: they were not read. */
 struct clock_offsets {
 	int64_t wall;		/* CLOCK_REALTIME */
 	int64_t boot;		/* CLOCK_BOOTTIME, which goes on while the machine is suspended */

@@ -13,7 +13,8 @@
  * lives, and what was started by us may not live long. */
 #define TICK_PID (50 * MS)
 #define TICK_COMMAND (10 * MS)
-/* The same in a long recording: while no process is new for so long, and the last step took fewer events than that. */
+/* The time between two steps of a long recording: while no process is younger than SETTLED_AFTER, and the last step took fewer
+ * than SETTLED_EVENTS. */
 #define TICK_SETTLED (200 * MS)
 #define SETTLED_AFTER (10 * SECOND)
 #define SETTLED_EVENTS 1024u

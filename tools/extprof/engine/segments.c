@@ -164,6 +164,13 @@ void engine__keep_segments(struct engine *e, uint64_t time, uint64_t before)
 			s->list[i].kept = true;
 }
 
+/* The time of the day is another one for what follows. */
+static void take_step(struct engine *e)
+{
+	e->started_wall += e->segments.wall_step;
+	e->segments.wall_step = 0;
+}
+
 /* From now on the times of the day in this file would be wrong. */
 static void check_clocks(struct engine *e)
 {
@@ -173,6 +180,14 @@ static void check_clocks(struct engine *e)
 
 	if (s->asked || !clock_offsets__step(&s->clocks, &now, why, sizeof(why)))
 		return;
+	s->wall_step = (time_t)((now.wall - s->clocks.wall) / (int64_t)SECOND);
+	/* A file that has nothing yet goes on with the clocks as they are now. */
+	if (!has_content(e)) {
+		s->clocks = now;
+		take_step(e);
+		engine__set_begin(e);
+		return;
+	}
 	log_to__line(&e->settings.log, "%s: the next file begins", why);
 	s->asked = true;
 	snprintf(s->why, sizeof(s->why), "%s", why);
@@ -285,6 +300,7 @@ int engine__rotate(struct engine *e)
 	err = e->segments.rate ? rotate_with_rate(e, &d) : rotate(e, &d);
 	e->segments.asked = false;
 	e->segments.rate = 0;
+	take_step(e);
 	held = e->resumed_at - e->paused_at;
 	log_to__line(&e->settings.log, "the next file is %s: no sample was taken for %.1f ms, none was read for %.1f ms",
 		     e->recording_path, (double)held / 1e6, (double)(deadline__now() - from) / 1e6);

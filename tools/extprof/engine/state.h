@@ -64,6 +64,7 @@ struct segments {
 	bool counted;		/* the samples of the writer are among them: it has ended */
 	uint64_t taken, lost;	/* for engine__progress(): before the last restart */
 	struct clock_offsets clocks;	/* when the file was begun */
+	time_t wall_step;		/* s by which the time of the day has jumped in the file */
 	bool asked;		/* the next file is to begin, whatever the time and size */
 	uint32_t rate;		/* of that one; 0: as before */
 	char why[64];		/* with which the file ends then; "": as others */
@@ -372,7 +373,7 @@ uint64_t engine__search_wait(const struct engine *e, uint64_t now);
 
 /* Looks of one kind take one part in so many of a CPU, unless there is so much to look at that they would come too late. */
 #define SHARE_OF_LOOKS 1000u
-/* ns that a file of a long recording has at least; how many times later than others it may look. */
+/* ns that a file of a long recording has at least; its intervals between two looks are so many times longer. */
 #define LONG_FILE 10000000000ull
 #define LONG_TIMES 4u
 /* ns until the next look, of one that took CPU time since `from`: by that share, but not less and not more than these.  What is
@@ -425,6 +426,8 @@ void engine__record_pause(struct engine *e, uint64_t from, uint64_t until);
 /* Names are known and no sample follows: write the account and close the file. */
 void engine__end_recording(struct engine *e);
 void engine__free_recording(struct engine *e);
+/* Its clocks have jumped, and it has no sample yet. */
+void engine__set_begin(struct engine *e);
 /* Make the file, or the next one of several. */
 int engine__open_recording(struct engine *e, struct diag *d);
 /* The file at recording_path. */

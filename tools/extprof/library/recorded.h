@@ -11,7 +11,8 @@ struct recording_reader *recorded__reader(const struct extprof_recorded *r);
 /* What it has for statements.  recorded_sql__free() frees it. */
 struct recorded_sql {
 	sqlite3 *joined;	/* several recordings, or a time of them, as one database; NULL: it was not made */
-	uint64_t since, until;	/* that it is of */
+	uint64_t since, until;	/* that it is of, ... */
+	uint32_t count;		/* ... and so many recordings */
 	bool of_one, of_joined;	/* the virtual tables are there */
 };
 struct recorded_sql *recorded__sql(struct extprof_recorded *r);

@@ -92,9 +92,9 @@ static int choose(struct extprof_recorded *r, const struct extprof_recorded_opti
 
 	readers = recorded__readers(r, &count);
 	has = count > 1 || o->since_at || o->until_at ? &s->of_joined : &s->of_one;
-	if (has == &s->of_joined && (!s->joined || s->since != o->since_at || s->until != o->until_at)) {
+	recorded__start_time(r, count - 1);
+	if (has == &s->of_joined && (!s->joined || s->count != count || s->since != o->since_at || s->until != o->until_at)) {
 		recorded_sql__free(s);
-		recorded__start_time(r, count);
 		err = recording_join(&s->joined, readers, count, o->since_at, o->until_at, recorded__deadline(r), &d);
 		if (err) {
 			recorded_sql__free(s);
@@ -102,11 +102,26 @@ static int choose(struct extprof_recorded *r, const struct extprof_recorded_opti
 		}
 		s->since = o->since_at;
 		s->until = o->until_at;
+		s->count = count;
 	}
 	*db = has == &s->of_joined ? s->joined : recording_reader__database(readers[0]);
 	code = *has ? SQLITE_OK : samples_table__register(*db);
 	*has = code == SQLITE_OK;
 	return code == SQLITE_OK ? 0 : error__set(error, code_of(code), -errno_of(code), "%s", sqlite3_errmsg(*db));
+}
+
+/* Nothing but the time is chosen for a statement, which chooses all else. */
+static int check_options(const struct extprof_recorded_options *o, struct extprof_error *error)
+{
+	struct extprof_recorded_options rest = *o;
+	const char *bytes = (const char *)&rest;
+
+	rest.size = 0;
+	rest.since_at = rest.until_at = 0;
+	for (size_t i = 0; i < sizeof(rest); i++)
+		if (bytes[i])
+			return error__set(error, DIAG_USAGE, EINVAL, "only since_at and until_at choose samples for a statement of SQL");
+	return 0;
 }
 
 struct asking {
@@ -150,16 +165,20 @@ int extprof_recorded_sql_of(struct extprof_recorded *r, const struct extprof_rec
 	struct asking a = { .row = row, .context = context };
 	struct extprof_recorded_options o;
 	int code = SQLITE_OK, err = OPTIONS_TAKE(&o, options, error);
+	bool chosen;
 
 	/* It is one for the whole process, as SQLite has it. */
 	sqlite3_hard_heap_limit64(MEMORY_MAX);
 	if (!err)
+		err = check_options(&o, error);
+	if (!err)
 		err = choose(r, &o, &a.db, error);
+	chosen = !err;
 	while (!err && code == SQLITE_OK && *sql)
 		code = ask(&a, &sql, &err, error);
 	if (code != SQLITE_OK && !err)
 		err = errno_of(code);
-	else if (err == -ENOMEM)
+	else if (err == -ENOMEM && chosen)
 		error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
 	for (int i = 0; i < COLUMNS_MAX; i++)
 		text__free(&a.texts[i]);

@@ -106,6 +106,15 @@ static uint64_t wall_of(uint64_t monotonic)
 	       ((uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec - monotonic);
 }
 
+int recording_account__set_begin(struct recording_writer *w, uint64_t started_monotonic, time_t started)
+{
+	int err = recording_writer__set_number(w, "started_monotonic_ns", started_monotonic);
+
+	if (!err)
+		err = recording_writer__set_number(w, "started_unix_s", (uint64_t)started);
+	return err ? err : recording_writer__set_number(w, "started_unix_ns", wall_of(started_monotonic));
+}
+
 int recording_account__begin(struct recording_writer *w, const struct recording_view *view, uint64_t started_monotonic,
 			     time_t started, uint64_t period)
 {
@@ -123,11 +132,7 @@ int recording_account__begin(struct recording_writer *w, const struct recording_
 	if (!err)
 		err = recording_writer__set_number(w, "lines", view->lines);
 	if (!err)
-		err = recording_writer__set_number(w, "started_monotonic_ns", started_monotonic);
-	if (!err)
-		err = recording_writer__set_number(w, "started_unix_s", (uint64_t)started);
-	if (!err)
-		err = recording_writer__set_number(w, "started_unix_ns", wall_of(started_monotonic));
+		err = recording_account__set_begin(w, started_monotonic, started);
 	if (!err)
 		err = recording_writer__set_number(w, "period_ns", period);
 	text__free(&groups);

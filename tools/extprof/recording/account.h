@@ -15,6 +15,8 @@ struct recording_view {
 	bool lines;
 };
 
+/* When it began, by both clocks, of which the other one is read now.  Also again, while there is no sample.  0 or negative errno. */
+int recording_account__set_begin(struct recording_writer *w, uint64_t started_monotonic, time_t started);
 /* At the begin.  0 or a negative errno, as recording_writer__why() says. */
 int recording_account__begin(struct recording_writer *w, const struct recording_view *view, uint64_t started_monotonic,
 			     time_t started, uint64_t period);

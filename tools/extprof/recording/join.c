@@ -2,23 +2,27 @@
 #include "recording/join.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/map64.h"
+#include "base/strings.h"
 #include "recording/schema.h"
 
 #define SECOND 1000000000ll
 /* Clocks of the day of one machine are put right slowly: recordings whose clocks differ by less are of one time. */
 #define SAME_CLOCK (2 * SECOND)
 
-/* What a column has.  Those up to NUMBERED are numbers of rows, which are moved to follow those of the recordings before. */
+/* What a column has. */
 enum meaning {
-	STRING, FRAME, STACK, PROCESS, THREAD, ACCOUNT, NUMBERED,
+	STRING, FRAME, STACK,	/* numbers of rows of which equal ones are there once */
+	PROCESS, THREAD, ACCOUNT, NUMBERED,	/* of others, which are moved to follow those of the recordings before */
 	MODE = NUMBERED, STATE, KIND,	/* numbers that have names */
 	TIME,
 	KEEP
 };
+#define EQUAL_ONCE PROCESS
 
 #define COLUMNS_MAX 18
 
@@ -62,17 +66,28 @@ struct joining {
 	sqlite3 *db;
 	struct deadline *deadline;
 	uint64_t since, until;		/* ns since 1970 */
-	int64_t moved[NUMBERED];	/* by which numbers of rows are moved, of this recording ... */
+	struct strings rows[STACK];	/* texts, and the rest of rows of frames, each once: their numbers + 1 */
+	struct map64 stacks;		/* parent and frame -> number */
+	uint32_t counts[EQUAL_ONCE];	/* of them all */
+	uint32_t *numbers[EQUAL_ONCE];	/* of this recording: by its number; 0: there is no such row */
+	uint32_t sizes[EQUAL_ONCE];	/* of these */
+	int64_t moved[NUMBERED];	/* by which others are moved, of this recording ... */
 	int64_t largest[NUMBERED];	/* ... and the largest that there is now */
 	int64_t names[KIND - MODE + 1][BLOCK_MODES];	/* of this recording: its number here */
 	int64_t later;			/* ns that are added to its times */
-	int64_t wall;			/* how far its clock of the day is before its times, ns */
+	int64_t wall;			/* ns since 1970 less its times */
 	int64_t first_wall;		/* the same of the recording that began first */
+	bool is_first;			/* it is that one */
+	bool several;
+	uint64_t begin;			/* of what is wanted of it, in the times of the first; ns */
+	int64_t blocks, first_block;	/* that there are; the first one that it has */
+	uint8_t heap;			/* its mode of that number is left out; 0: none */
 	struct block_codec in, out;
 	sqlite3_stmt *put_block;
 	struct diag *d;
 };
 
+/* The error of a database.  Returns a negative errno. */
 static int fail(struct joining *j, sqlite3 *db, int code)
 {
 	if (code == SQLITE_INTERRUPT)
@@ -93,8 +108,9 @@ static int make_tables(struct joining *j)
 	for (int i = 0; code == SQLITE_OK && recording_schema[i]; i++)
 		code = sqlite3_exec(j->db, strncmp(recording_schema[i], "CREATE TABLE strings(", 21) ? recording_schema[i] :
 				    "CREATE TABLE strings(id INTEGER PRIMARY KEY, text TEXT NOT NULL)", NULL, NULL, NULL);
+	/* For requests_table.c. */
 	if (code == SQLITE_OK)
-		code = sqlite3_exec(j->db, "BEGIN", NULL, NULL, NULL);
+		code = sqlite3_exec(j->db, "CREATE TABLE parts(first_block INTEGER, begin_ns INTEGER); BEGIN", NULL, NULL, NULL);
 	if (code == SQLITE_OK)
 		code = sqlite3_prepare_v2(j->db, "INSERT INTO blocks(first_ns, last_ns, samples, data) VALUES(?, ?, ?, ?)", -1, &j->put_block, NULL);
 	return code == SQLITE_OK ? 0 : fail(j, j->db, code);
@@ -175,60 +191,169 @@ static int64_t moved(struct joining *j, enum meaning what, int64_t value)
 {
 	int64_t sum;
 
+	if (what < EQUAL_ONCE)
+		return value > 0 && value < j->sizes[what] ? j->numbers[what][value] : 0;
 	if (what < NUMBERED)
 		return value <= 0 || __builtin_add_overflow(value, j->moved[what], &sum) ? value : sum;
+	/* 0 is no time.  What was before the first machine has begun is at its begin. */
 	if (what == TIME)
-		return value <= 0 || __builtin_add_overflow(value, j->later, &sum) ? value : sum;
+		return value <= 0 || __builtin_add_overflow(value, j->later, &sum) ? value : sum > 0 ? sum : 1;
 	return value >= 0 && value < (int64_t)BLOCK_MODES ? j->names[what - MODE][value] : value;
 }
 
-static int put_row(struct joining *j, const struct table *t, sqlite3_stmt *row, sqlite3_stmt *put)
+/* Of a time that the recording has. */
+static bool is_at_wanted(const struct joining *j, uint64_t time)
+{
+	int64_t at;
+
+	if (!j->since && !j->until)
+		return true;
+	return !__builtin_add_overflow((int64_t)time, j->wall, &at) && (!j->since || at >= (int64_t)j->since) &&
+	       (!j->until || at <= (int64_t)j->until);
+}
+
+/* All of a row but its number. */
+static const char *text_of(const struct table *t, const int64_t *row, char to[COLUMNS_MAX * 21])
+{
+	size_t length = 0;
+
+	for (int i = 1; i < t->count; i++)
+		length += (size_t)snprintf(to + length, COLUMNS_MAX * 21 - length, "%lld ", (long long)row[i]);
+	return to;
+}
+
+/* The number of what is there once; *is_new: it has to be put there.  0: there is no memory, or there are too many. */
+static uint32_t number_once(struct joining *j, const struct table *t, const int64_t *row, sqlite3_stmt *s, bool *is_new)
+{
+	static const uint32_t most[EQUAL_ONCE] = { RECORDING_STRINGS_MAX, RECORDING_FRAMES_MAX, RECORDING_STACKS_MAX };
+	char all[COLUMNS_MAX * 21];
+	uint32_t number;
+
+	if (t->own == STACK) {
+		uint64_t key = (uint64_t)row[1] << 32 | (uint64_t)row[2];
+
+		number = map64__get(&j->stacks, key);
+		number = number == MAP64_NONE ? j->counts[STACK] : number;
+		*is_new = number == j->counts[STACK];
+		if (*is_new && map64__add(&j->stacks, key, number))
+			return 0;
+	} else {
+		const char *text = t->own == STRING ? (const char *)sqlite3_column_text(s, 1) : text_of(t, row, all);
+
+		number = strings__number(&j->rows[t->own], text ? text : "", text ? strlen(text) : 0);
+		if (number == MAP64_NONE)
+			return 0;
+		*is_new = number == j->counts[t->own];
+	}
+	if (*is_new && ++j->counts[t->own] >= most[t->own])
+		return 0;
+	return number + 1;
+}
+
+/* Take the number of a row that may be there already. */
+static int take_once(struct joining *j, const struct table *t, int64_t *row, sqlite3_stmt *s, bool *is_new)
+{
+	int64_t id = row[0];
+	uint32_t number = number_once(j, t, row, s, is_new);
+
+	if (!number)
+		return diag__set(j->d, DIAG_RECORDING, ENOMEM, "the recordings have more %s together than a statement can have: choose a time "
+				 "with --since and --until", t->name);
+	/* The tables were checked before. */
+	if (id > 0 && id < j->sizes[t->own])
+		j->numbers[t->own][id] = number;
+	row[0] = number;
+	return 0;
+}
+
+/* Read a row, and have its numbers those of here.  NULL is -1 in what tells rows apart. */
+static void read_row(struct joining *j, const struct table *t, sqlite3_stmt *s, int64_t *row)
+{
+	for (int i = 0; i < t->count; i++) {
+		bool is_number = sqlite3_column_type(s, i) == SQLITE_INTEGER, own = !i && t->own < EQUAL_ONCE;
+
+		row[i] = is_number ? sqlite3_column_int64(s, i) : -1;
+		if (is_number && !own && t->columns[i] != KEEP)
+			row[i] = moved(j, t->columns[i], row[i]);
+	}
+}
+
+static int bind_row(const struct table *t, sqlite3_stmt *s, const int64_t *row, sqlite3_stmt *put)
 {
 	int code = SQLITE_OK;
 
-	for (int i = 0; i < t->count && code == SQLITE_OK; i++) {
-		sqlite3_value *value = sqlite3_column_value(row, i);
-		int64_t number;
+	for (int i = 0; i < t->count && code == SQLITE_OK; i++)
+		code = t->columns[i] == KEEP || sqlite3_column_type(s, i) != SQLITE_INTEGER ?
+		       sqlite3_bind_value(put, i + 1, sqlite3_column_value(s, i)) : sqlite3_bind_int64(put, i + 1, row[i]);
+	return code;
+}
 
-		if (t->columns[i] == KEEP || sqlite3_value_type(value) != SQLITE_INTEGER) {
-			code = sqlite3_bind_value(put, i + 1, value);
-			continue;
-		}
-		number = moved(j, t->columns[i], sqlite3_value_int64(value));
-		if (!i && t->own < NUMBERED && number > j->largest[t->own])
-			j->largest[t->own] = number;
-		code = sqlite3_bind_int64(put, i + 1, number);
+/* 0, or negative errno with the error. */
+static int put_row(struct joining *j, const struct table *t, sqlite3_stmt *s, sqlite3_stmt *put)
+{
+	int64_t row[COLUMNS_MAX];
+	bool is_new = true;
+	int code;
+
+	if (t->columns[0] == TIME && !is_at_wanted(j, row__amount(s, 0)))
+		return 0;
+	memset(row, 0, sizeof(row));
+	read_row(j, t, s, row);
+	if (t->own < EQUAL_ONCE) {
+		int err = take_once(j, t, row, s, &is_new);
+
+		if (err || !is_new)
+			return err;
+	} else if (t->own < NUMBERED && row[0] > j->largest[t->own]) {
+		j->largest[t->own] = row[0];
 	}
+	code = bind_row(t, s, row, put);
 	if (code == SQLITE_OK && (code = sqlite3_step(put)) == SQLITE_DONE)
 		code = SQLITE_OK;
 	sqlite3_reset(put);
-	return code;
+	return code == SQLITE_OK ? 0 : fail(j, j->db, code);
 }
 
 static int copy_table(struct joining *j, sqlite3 *from, const struct table *t)
 {
-	char *select = sqlite3_mprintf("SELECT %s FROM %s", t->select, t->name), *places = sqlite3_mprintf("?"), *insert;
+	/* The parent of a stack is there before it. */
+	char *select = sqlite3_mprintf("SELECT %s FROM %s%s", t->select, t->name, t->own == KEEP ? "" : " ORDER BY id");
+	char *places = sqlite3_mprintf("?"), *insert;
 	sqlite3_stmt *row = NULL, *put = NULL;
-	int code, written = SQLITE_OK;
+	int code, err = 0;
 
 	for (int i = 1; i < t->count && places; i++)
 		places = sqlite3_mprintf("%z,?", places);
 	insert = sqlite3_mprintf("INSERT INTO %s(%s) VALUES(%z)%s", t->name, t->select, places, t->put);
 	code = select && insert ? sqlite3_prepare_v2(from, select, -1, &row, NULL) : SQLITE_NOMEM;
-	if (code == SQLITE_OK)
-		written = sqlite3_prepare_v2(j->db, insert, -1, &put, NULL);
-	while (code == SQLITE_OK && written == SQLITE_OK && (code = sqlite3_step(row)) == SQLITE_ROW) {
-		written = put_row(j, t, row, put);
+	if (code == SQLITE_OK && sqlite3_prepare_v2(j->db, insert, -1, &put, NULL) != SQLITE_OK)
+		err = fail(j, j->db, sqlite3_errcode(j->db));
+	while (code == SQLITE_OK && !err && (code = sqlite3_step(row)) == SQLITE_ROW) {
+		err = put_row(j, t, row, put);
 		code = SQLITE_OK;
 	}
 	sqlite3_finalize(row);
 	sqlite3_finalize(put);
 	sqlite3_free(select);
 	sqlite3_free(insert);
-	return written != SQLITE_OK ? fail(j, j->db, written) : code != SQLITE_DONE ? fail(j, from, code) : 0;
+	return err || code == SQLITE_DONE || code == SQLITE_OK ? err : fail(j, from, code);
 }
 
-/* Numbers of processes in keys are moved.  What is of the whole recording stays that of the first one. */
+/* The key that is of row `what` of the recording, "process.3.cwd", with its number here; sqlite3_free(). NULL: it is of none. */
+static char *moved_key(struct joining *j, const char *key, const char *prefix, enum meaning what)
+{
+	size_t length = strlen(prefix);
+	char *rest;
+	long long id;
+
+	if (strncmp(key, prefix, length))
+		return NULL;
+	id = strtoll(key + length, &rest, 10);
+	return id > 0 && rest != key + length && *rest == '.' ?
+	       sqlite3_mprintf("%s%lld%s", prefix, (long long)moved(j, what, id), rest) : NULL;
+}
+
+/* What is of a process or a mode.  What is of the whole recording is that of the one that began first. */
 static int copy_meta(struct joining *j, sqlite3 *from)
 {
 	sqlite3_stmt *row = NULL, *put = NULL;
@@ -237,19 +362,19 @@ static int copy_meta(struct joining *j, sqlite3 *from)
 	written = sqlite3_prepare_v2(j->db, "INSERT OR IGNORE INTO meta VALUES(?, ?)", -1, &put, NULL);
 	while (code == SQLITE_OK && written == SQLITE_OK && (code = sqlite3_step(row)) == SQLITE_ROW) {
 		const char *key = (const char *)sqlite3_column_text(row, 0);
-		char *rest = NULL, *other = NULL;
-		long long id = key && !strncmp(key, "process.", 8) ? strtoll(key + 8, &rest, 10) : 0;
+		char *other = key ? moved_key(j, key, "process.", PROCESS) : NULL;
 
-		if (id > 0 && *rest == '.')
-			other = sqlite3_mprintf("process.%lld%s", (long long)moved(j, PROCESS, id), rest);
-		written = sqlite3_bind_text(put, 1, other ? other : key ? key : "", -1, SQLITE_TRANSIENT);
+		other = key && !other ? moved_key(j, key, "mode.", MODE) : other;
+		code = SQLITE_OK;
+		if (!key || (!other && !j->is_first))
+			continue;
+		written = sqlite3_bind_text(put, 1, other ? other : key, -1, SQLITE_TRANSIENT);
 		if (written == SQLITE_OK)
 			written = sqlite3_bind_value(put, 2, sqlite3_column_value(row, 1));
 		if (written == SQLITE_OK && (written = sqlite3_step(put)) == SQLITE_DONE)
 			written = SQLITE_OK;
 		sqlite3_reset(put);
 		sqlite3_free(other);
-		code = SQLITE_OK;
 	}
 	sqlite3_finalize(row);
 	sqlite3_finalize(put);
@@ -258,13 +383,10 @@ static int copy_meta(struct joining *j, sqlite3 *from)
 
 /* -- samples ----------------------------------------------------------------------------------- */
 
+/* What lives is a state of each recording, and not to be added up. */
 static bool is_wanted(const struct joining *j, const struct recording_sample *s)
 {
-	int64_t at;
-
-	if (!j->since && !j->until)
-		return true;
-	return !__builtin_add_overflow((int64_t)s->time, j->wall, &at) && (!j->since || at >= (int64_t)j->since) && (!j->until || at <= (int64_t)j->until);
+	return is_at_wanted(j, s->time) && !(j->heap && s->mode == j->heap);
 }
 
 static int copy_samples(void *context, const struct recording_sample *samples, uint32_t count)
@@ -301,6 +423,7 @@ static int copy_samples(void *context, const struct recording_sample *samples, u
 	sqlite3_bind_blob(j->put_block, 4, j->out.data, (int)size, SQLITE_STATIC);
 	code = sqlite3_step(j->put_block);
 	sqlite3_reset(j->put_block);
+	j->blocks++;
 	return code == SQLITE_DONE ? 0 : fail(j, j->db, code);
 }
 
@@ -311,44 +434,144 @@ static int64_t wall_of(const struct recording_reader *r)
 	return (int64_t)(recording_reader__wall(r) - recording_reader__begin(r));
 }
 
-static int add(struct joining *j, struct recording_reader *r)
+static int no_memory(struct joining *j)
 {
-	bool sleeps = !recording_reader__awake(r);
+	return diag__set(j->d, DIAG_INTERNAL, ENOMEM, "out of memory for the recordings");
+}
+
+/* Its numbers have no meaning here yet. */
+static int begin_numbers(struct joining *j, const struct recording_tables *t)
+{
+	const uint32_t sizes[EQUAL_ONCE] = { t->string_count, t->frame_count, t->stack_count };
+
+	for (int i = 0; i < EQUAL_ONCE; i++) {
+		free(j->numbers[i]);
+		j->numbers[i] = calloc(sizes[i] + 1u, sizeof(*j->numbers[i]));
+		j->sizes[i] = sizes[i];
+		if (!j->numbers[i])
+			return no_memory(j);
+	}
+	memcpy(j->moved, j->largest, sizeof(j->moved));
+	return 0;
+}
+
+/* Its times, in those of the recording that began first. */
+static void place(struct joining *j, const struct recording_reader *r)
+{
+	int64_t begin = (int64_t)recording_reader__begin(r), since;
+
+	j->wall = wall_of(r);
+	/* The clocks of a file that lies can be anything.  One that has not begun says nothing of them. */
+	if (!recording_reader__wall(r) || __builtin_sub_overflow(j->wall, j->first_wall, &j->later) ||
+	    (j->later < SAME_CLOCK && j->later > -SAME_CLOCK))
+		j->later = 0;
+	if (j->since && !__builtin_sub_overflow((int64_t)j->since, j->wall, &since) && since > begin)
+		begin = since;
+	j->begin = (uint64_t)moved(j, TIME, begin);
+}
+
+/* Requests are told apart in each recording by itself. */
+static int put_part(struct joining *j)
+{
+	char *sql = sqlite3_mprintf("INSERT INTO parts SELECT %lld, %lld WHERE EXISTS (SELECT 1 FROM blocks WHERE id >= %lld)", j->first_block,
+				    (long long)j->begin, j->first_block);
+	int code = sql ? sqlite3_exec(j->db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
+
+	sqlite3_free(sql);
+	return code == SQLITE_OK ? 0 : fail(j, j->db, code);
+}
+
+/* The number of mode heap in it; 0: it has none. */
+static uint8_t heap_of(const struct recording_tables *t)
+{
+	for (uint32_t i = 0; i < BLOCK_MODES; i++)
+		if (t->modes[i].name && !strcmp(t->modes[i].name, "heap"))
+			return (uint8_t)t->modes[i].id;
+	return 0;
+}
+
+/* The time of its clock that is at a time since 1970; `most`: there is none. */
+static uint64_t time_at(const struct joining *j, uint64_t at, uint64_t most)
+{
+	int64_t time;
+
+	return !at || __builtin_sub_overflow((int64_t)at, j->wall, &time) ? most : time > 0 ? (uint64_t)time : 0;
+}
+
+static int add_awake(struct joining *j, struct recording_reader *r)
+{
+	sqlite3 *from = recording_reader__database(r);
 	struct recording_tables t = { 0 };
-	int err = recording_reader__wake(r, j->d);
-	sqlite3 *from;
+	int err = recording_reader__load(r, &t, j->d);
 
 	if (err)
 		return err;
-	from = recording_reader__database(r);
-	j->wall = wall_of(r);
-	/* The clocks of a file that lies can be anything. */
-	if (__builtin_sub_overflow(j->wall, j->first_wall, &j->later) || (j->later < SAME_CLOCK && j->later > -SAME_CLOCK))
-		j->later = 0;
-	memcpy(j->moved, j->largest, sizeof(j->moved));
-	err = take_names(j, from);
+	place(j, r);
+	j->heap = j->several ? heap_of(&t) : 0;
+	err = begin_numbers(j, &t);
+	if (!err)
+		err = take_names(j, from);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !err; i++)
 		if (recording_reader__version(r) >= tables[i].version)
 			err = copy_table(j, from, &tables[i]);
 	if (!err)
 		err = copy_meta(j, from);
-	if (!err)
-		err = recording_reader__load(r, &t, j->d);
 	if (!err) {
 		j->in.period = (uint64_t)recording_reader__number(r, "period_ns");
-		err = recording_reader__samples(r, &t, 0, UINT64_MAX, copy_samples, j, j->d);
-		recording_tables__free(&t);
+		j->first_block = j->blocks + 1;
+		err = recording_reader__samples(r, &t, time_at(j, j->since, 0), time_at(j, j->until, UINT64_MAX), copy_samples, j, j->d);
 	}
+	if (!err)
+		err = put_part(j);
+	recording_tables__free(&t);
+	return err;
+}
+
+static int add(struct joining *j, struct recording_reader *r)
+{
+	bool sleeps = !recording_reader__awake(r);
+	int err = recording_reader__wake(r, j->d);
+
+	if (!err)
+		err = add_awake(j, r);
+	if (err && j->several)
+		diag__name(j->d, recording_reader__name(r));
 	if (sleeps)
 		recording_reader__sleep(r);
 	return err;
+}
+
+static void free_joining(struct joining *j)
+{
+	sqlite3_finalize(j->put_block);
+	block_codec__free(&j->in);
+	block_codec__free(&j->out);
+	for (int i = 0; i < EQUAL_ONCE; i++)
+		free(j->numbers[i]);
+	for (int i = 0; i < STACK; i++)
+		strings__free(&j->rows[i]);
+	map64__free(&j->stacks);
+	free(j);
+}
+
+/* The one that began first, of those of which that is known. */
+static uint32_t find_first(struct recording_reader *const *readers, uint32_t count)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 1; i < count; i++) {
+		uint64_t wall = recording_reader__wall(readers[i]), least = recording_reader__wall(readers[first]);
+
+		first = wall && (!least || wall < least) ? i : first;
+	}
+	return first;
 }
 
 int recording_join(sqlite3 **db, struct recording_reader *const *readers, uint32_t count, uint64_t since, uint64_t until,
 		   struct deadline *deadline, struct diag *d)
 {
 	struct joining *j = calloc(1, sizeof(*j));
-	uint32_t first = 0;
+	uint32_t first = find_first(readers, count);
 	int err;
 
 	*db = NULL;
@@ -357,24 +580,20 @@ int recording_join(sqlite3 **db, struct recording_reader *const *readers, uint32
 	j->deadline = deadline;
 	j->since = since;
 	j->until = until;
+	j->several = count > 1;
 	j->d = d;
-	for (uint32_t i = 1; i < count; i++)
-		first = recording_reader__wall(readers[i]) < recording_reader__wall(readers[first]) ? i : first;
 	j->first_wall = wall_of(readers[first]);
-	err = block_codec__init(&j->in) || block_codec__init(&j->out) ?
-	      diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the recordings") : make_tables(j);
+	err = block_codec__init(&j->in) || block_codec__init(&j->out) ? no_memory(j) : make_tables(j);
 	*db = j->db;
-	/* The one that began first says of the whole what it is. */
+	j->is_first = true;
 	if (!err)
 		err = add(j, readers[first]);
+	j->is_first = false;
 	for (uint32_t i = 0; i < count && !err; i++)
 		if (i != first)
 			err = add(j, readers[i]);
 	if (!err && sqlite3_exec(j->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
 		err = fail(j, j->db, sqlite3_errcode(j->db));
-	sqlite3_finalize(j->put_block);
-	block_codec__free(&j->in);
-	block_codec__free(&j->out);
-	free(j);
+	free_joining(j);
 	return err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Several recordings as one database in memory, to be asked in SQL: those of a folder, or of several machines.  It has the tables
- * of a recording but `sources`.  Numbers of rows are others than in the files.  Times are those of the recording that began first:
+ * of a recording but `sources`, and without mode heap, which is a state of each.  Numbers of rows are others than in the files.  Times are those of the recording that began first:
  * those of other boots and machines are moved by the clocks of the day.
  */
 #ifndef EXTPROF_JOIN_H

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
 #include "recording/requests.h"
 #include "recording/vtab.h"
@@ -30,9 +31,19 @@ struct requests_vtab {
 struct requests_cursor {
 	sqlite3_vtab_cursor base;
 	struct recording_tables tables;
-	struct requests requests;
+	struct requests requests;	/* of the part that was read last */
+	struct request *list;		/* of all parts */
+	uint32_t count;
+	size_t room;
+	uint64_t begin;			/* of the recording, CLOCK_MONOTONIC, ns */
 	bool loaded;
 	uint32_t at;
+};
+
+/* Samples without a hole between them: a recording is one, and several that were put together have a part each (recording/join.h). */
+struct part {
+	int64_t first, end;		/* blocks, the last one + 1 */
+	uint64_t begin;			/* CLOCK_MONOTONIC, ns */
 };
 
 static int table__connect(sqlite3 *db, void *context, int argc, const char *const *argv, sqlite3_vtab **vtab, char **message)
@@ -74,8 +85,11 @@ static void unload(struct requests_cursor *c)
 	if (c->loaded)
 		recording_tables__free(&c->tables);
 	requests__free(&c->requests);
+	free(c->list);
+	c->list = NULL;
+	c->room = 0;
+	c->count = c->at = 0;
 	c->loaded = false;
-	c->at = 0;
 }
 
 static int table__close(sqlite3_vtab_cursor *cursor)
@@ -111,20 +125,67 @@ static int add_block(struct requests_cursor *c, struct block_codec *codec, sqlit
 }
 
 /* 0, a negative errno, or an SQLite code. */
-static int add_blocks(struct requests_cursor *c, sqlite3 *db)
+static int add_blocks(struct requests_cursor *c, sqlite3 *db, const struct part *part)
 {
 	struct block_codec codec = { 0 };
 	sqlite3_stmt *s = NULL;
 	int err = block_codec__init(&codec), code = SQLITE_OK;
 
 	if (!err)
-		code = sqlite3_prepare_v2(db, "SELECT data FROM blocks ORDER BY id", -1, &s, NULL);
+		code = sqlite3_prepare_v2(db, "SELECT data FROM blocks WHERE id >= ? AND id < ? ORDER BY id", -1, &s, NULL);
+	if (!err && code == SQLITE_OK)
+		code = sqlite3_bind_int64(s, 1, part->first);
+	if (!err && code == SQLITE_OK)
+		code = sqlite3_bind_int64(s, 2, part->end);
 	while (!err && code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
 		err = add_block(c, &codec, s);
 		code = SQLITE_OK;
 	}
 	sqlite3_finalize(s);
 	block_codec__free(&codec);
+	return err ? err : code == SQLITE_DONE ? 0 : code;
+}
+
+/* The requests of a part: one that is cut at its begin or its end is known as such. */
+static int add_part(struct requests_cursor *c, sqlite3 *db, const struct part *part)
+{
+	int err;
+
+	requests__free(&c->requests);
+	err = requests__init(&c->requests, &c->tables, part->begin, meta(db, "period_ns"), NULL);
+	if (!err)
+		err = add_blocks(c, db, part);
+	if (err)
+		return err;
+	requests__end(&c->requests);
+	requests__choose(&c->requests, 0, 0);
+	requests__sort(&c->requests, false);
+	if (array__reserve(&c->list, c->count, c->requests.chosen, &c->room, UINT32_MAX, sizeof(*c->list)))
+		return -ENOMEM;
+	if (c->requests.chosen)
+		memcpy(c->list + c->count, c->requests.list, c->requests.chosen * sizeof(*c->list));
+	c->count += c->requests.chosen;
+	return 0;
+}
+
+/* 0, a negative errno, or an SQLite code. */
+static int add_parts(struct requests_cursor *c, sqlite3 *db)
+{
+	struct part part = { .first = INT64_MIN, .end = INT64_MAX, .begin = c->begin };
+	sqlite3_stmt *s = NULL;
+	int err = 0, code;
+
+	/* A recording has no such table. */
+	if (sqlite3_prepare_v2(db, "SELECT first_block, begin_ns, lead(first_block, 1, 9223372036854775807) OVER (ORDER BY first_block) "
+			       "FROM parts", -1, &s, NULL) != SQLITE_OK)
+		return add_part(c, db, &part);
+	while (!err && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		part.first = sqlite3_column_int64(s, 0);
+		part.begin = row__amount(s, 1);
+		part.end = sqlite3_column_int64(s, 2);
+		err = add_part(c, db, &part);
+	}
+	sqlite3_finalize(s);
 	return err ? err : code == SQLITE_DONE ? 0 : code;
 }
 
@@ -141,19 +202,13 @@ static int load(struct requests_cursor *c, char **message)
 		return err;
 	}
 	c->loaded = true;
-	err = requests__init(&c->requests, &c->tables, meta(db, "started_monotonic_ns"), meta(db, "period_ns"), NULL);
-	if (!err)
-		err = add_blocks(c, db);
+	c->begin = meta(db, "started_monotonic_ns");
+	err = add_parts(c, db);
 	if (err == -EBADMSG)
 		*message = sqlite3_mprintf("the recording is damaged: a block cannot be read");
 	else if (err == -E2BIG)
 		*message = sqlite3_mprintf("the recording has more requests than can be told apart");
-	if (err)
-		return err;
-	requests__end(&c->requests);
-	requests__choose(&c->requests, 0, 0);
-	requests__sort(&c->requests, false);
-	return 0;
+	return err;
 }
 
 static int table__filter(sqlite3_vtab_cursor *cursor, int number, const char *text, int argc, sqlite3_value **argv)
@@ -183,7 +238,7 @@ static int table__eof(sqlite3_vtab_cursor *cursor)
 {
 	struct requests_cursor *c = (struct requests_cursor *)cursor;
 
-	return c->at >= c->requests.chosen;
+	return c->at >= c->count;
 }
 
 static void give_text(sqlite3_context *to, const char *text)
@@ -207,14 +262,14 @@ static void give_request(sqlite3_context *to, const struct requests_cursor *c, c
 static int table__column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int column)
 {
 	struct requests_cursor *c = (struct requests_cursor *)cursor;
-	const struct request *q = &c->requests.list[c->at];
+	const struct request *q = &c->list[c->at];
 	const struct recording_tables *t = &c->tables;
 	const struct thread_entry *thread = &t->threads[q->thread];
 	int64_t number = 0;
 
 	switch (column) {
 	case COLUMN_SECONDS:
-		sqlite3_result_double(to, ((double)q->begin - (double)c->requests.begin) / 1e9);
+		sqlite3_result_double(to, ((double)q->begin - (double)c->begin) / 1e9);
 		return SQLITE_OK;
 	case COLUMN_COMMAND:
 		give_text(to, t->processes[thread->process].command);
