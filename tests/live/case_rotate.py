@@ -151,6 +151,39 @@ def until_files(ctx, count, name="app"):
     harness.until(lambda: len(files_of(ctx, name)) >= count, "there are not %d files" % count, timeout=90)
 
 
+@case(timeout=90)
+def requests_asked_in_sql(ctx):
+    """Requests over several files, asked as one: those of each file, and a long one that goes on in the next file is whole in none."""
+    ruby = ctx.ruby(ctx.write("served.rb", """
+def spin(s) = (t = Process.clock_gettime(Process::CLOCK_MONOTONIC) + s; 1 while Process.clock_gettime(Process::CLOCK_MONOTONIC) < t)
+def serve(name) = Fiber.new { Fiber.with_labels("request" => name) { yield } }.resume
+STDOUT.sync = true
+Thread.new { loop { serve("long") { spin 0.7; sleep 1 } } }
+puts "ready"
+loop { serve("short") { spin 0.03; sleep 0.03 } }
+"""))
+    ruby.expect("ready")
+    folder = ctx.path("history")
+    os.mkdir(folder)
+    many = begin(ctx, ruby.pid, "-m", "cpu,wall", "--waits", "each", "-F", "199", "--rotate", "1s", name="history/app")
+    until_files(ctx, 5, name="history/app")
+    end(many)
+    rows = "SELECT request, count(*), sum(whole), sum(duration_ns) FROM requests GROUP BY 1"
+    each = collections.Counter()
+    for path in files_of(ctx, "history/app"):
+        for request, *numbers in sql(ctx, path, rows):
+            for i, n in enumerate(numbers):
+                each[request, i] += int(n)
+    got = {(request, i): int(n) for request, *numbers in sql(ctx, folder, rows) for i, n in enumerate(numbers)}
+    check(got == dict(each), "%s, and each file by itself %s", got, dict(each))
+    check(got["request=long", 1] == 0 < got["request=long", 0] and got["request=short", 1] > 10, "%s", got)
+    by = sql(ctx, folder, "SELECT request, requests FROM requests_by_labels")
+    told = json.loads(ctx.extprof("report", folder, "--requests-by", "request", "-f", "json").ok().out)
+    counted = [[row["request"], str(row["requests"])] for row in told["labels"] if row["requests"]] if "labels" in told else None
+    check([[r.replace("request=", ""), n] for r, n in by] == (counted or [["short", str(got["request=short", 1])]]), "%s, the report has %s", by, told)
+    return "%d short ones of %d are whole" % (got["request=short", 1], got["request=short", 0])
+
+
 @case(timeout=120)
 def sums_are_those_of_one(ctx):
     """Beside a recording in one file; each file has its own time, no sample is in two, and all add up to the program's clock."""

@@ -94,7 +94,7 @@ TEST(options_time_point)
 		enum time_point_kind kind;	/* TIME_NONE: refused */
 		uint64_t s;
 	} cases[] = {
-		{ "10", TIME_AFTER, 10 }, { "2m", TIME_AFTER, 120 }, { "-1h", TIME_BEFORE, 3600 }, { "-10", TIME_BEFORE, 10 }, { "02:50", TIME_OF_DAY, 10200 },
+		{ "0", TIME_AFTER, 0 }, { "10", TIME_AFTER, 10 }, { "2m", TIME_AFTER, 120 }, { "-1h", TIME_BEFORE, 3600 }, { "-10", TIME_BEFORE, 10 }, { "02:50", TIME_OF_DAY, 10200 },
 		{ "02:50:07", TIME_OF_DAY, 10207 }, { "00:00", TIME_OF_DAY, 0 }, { "23:59:59", TIME_OF_DAY, 86399 },
 		{ "1970-01-02", TIME_DATE, 82800 }, { "1970-01-02Z", TIME_DATE, 86400 },
 		{ "2026-11-27 02:50", TIME_DATE, 1795744200 }, { "2026-11-27T02:50:30", TIME_DATE, 1795744230 },

@@ -590,6 +590,8 @@ TEST(top_processes_have_titles)
 		{ "", "100.0 %       2 ns       -        -          -  7 app.rb" },
 	};
 
+	char title[256];
+
 	set_up();
 	state.choice.view = TOP_PROCESSES;
 	head.gc = -1;
@@ -602,6 +604,21 @@ TEST(top_processes_have_titles)
 		CHECK_INT(top_accounts__add_process(a, &p), 0);
 		top_accounts__free(a);
 		CHECK_STRING(line_of(0, 100), cases[i][1]);
+	}
+	/* No character is cut in two: room is for "7 app.rb: " and 28 of 3 bytes. */
+	{
+		struct extprof_report_process p = { .pid = 7, .command = title, .ended = "" };
+		const struct top_row *row = model.tables[TOP_PROCESSES].rows[0];
+		struct top_accounts *a;
+
+		strcpy(title, "app.rb: ");
+		for (int i = 0; i < 60; i++)
+			strcat(title, "\xe2\x82\xac");
+		CHECK_INT(top_accounts__begin(&a, &model), 0);
+		CHECK_INT(top_accounts__add_process(a, &p), 0);
+		top_accounts__free(a);
+		CHECK_INT(strlen(row->account->title), 10 + 28 * 3);
+		CHECK(!strncmp(row->account->title, "7 app.rb: \xe2\x82\xac", 13) && !strcmp(row->account->title + 91, "\xe2\x82\xac"));
 	}
 	top_model__free(&model);
 }

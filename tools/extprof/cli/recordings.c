@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/confined.h"
@@ -53,6 +54,11 @@ static error_t parse_sql(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!o->sql)
 			argp_error(state, "it takes recordings, or their folder, and a statement");
+		else if (!access(o->sql, F_OK))
+			argp_error(state, "%s is a file, and the last argument is the statement: which one?", o->sql);
+		for (unsigned int i = 0; i < o->span.file_count; i++)
+			if (!strcasecmp(o->span.files[i], "SELECT"))
+				argp_error(state, "the statement is one argument: is it in quotes?");
 		return options__need_files(&o->span, state);
 	default:
 		return ARGP_ERR_UNKNOWN;

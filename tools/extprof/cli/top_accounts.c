@@ -149,8 +149,16 @@ static void take_title(struct top_account *account, const char *name, const char
 	if (!bare++)
 		return;
 	length = strlen(bare);
-	if (!strncmp(base, bare, length) && base[length])
-		snprintf(account->title, sizeof(account->title), "%.*s%s", (int)(bare - name), name, base);
+	if (strncmp(base, bare, length) || !base[length])
+		return;
+	length = (size_t)snprintf(account->title, sizeof(account->title), "%.*s%s", (int)(bare - name), name, base);
+	/* No character is cut in two. */
+	if (length >= sizeof(account->title)) {
+		length = sizeof(account->title) - 1;
+		while (length && (base[length - (size_t)(bare - name)] & 0xc0) == 0x80)
+			length--;
+		account->title[length] = '\0';
+	}
 }
 
 const char *top_row__shown(const struct top_row *row)

@@ -71,6 +71,11 @@ int value__time_point(const char *text, struct time_point *point)
 	uint64_t after;
 	const char *end;
 
+	/* The begin: no time is a second moment that is wanted. */
+	if (!strcmp(text, "0")) {
+		*point = (struct time_point){ TIME_AFTER, 0 };
+		return 0;
+	}
 	if (!value__duration(text + (*text == '-'), &after)) {
 		*point = (struct time_point){ *text == '-' ? TIME_BEFORE : TIME_AFTER, after };
 		return 0;
