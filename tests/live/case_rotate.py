@@ -177,10 +177,10 @@ loop { serve("short") { spin 0.03; sleep 0.03 } }
     got = {(request, i): int(n) for request, *numbers in sql(ctx, folder, rows) for i, n in enumerate(numbers)}
     check(got == dict(each), "%s, and each file by itself %s", got, dict(each))
     check(got["request=long", 1] == 0 < got["request=long", 0] and got["request=short", 1] > 10, "%s", got)
-    by = sql(ctx, folder, "SELECT request, requests FROM requests_by_labels")
+    by = sql(ctx, folder, "SELECT request, requests, p50_ns, p95_ns, max_ns FROM requests_by_labels")
     told = json.loads(ctx.extprof("report", folder, "--requests-by", "request", "-f", "json").ok().out)
-    counted = [[row["request"], str(row["requests"])] for row in told["labels"] if row["requests"]] if "labels" in told else None
-    check([[r.replace("request=", ""), n] for r, n in by] == (counted or [["short", str(got["request=short", 1])]]), "%s, the report has %s", by, told)
+    counted = [["request=" + v["value"], *map(str, (v["count"], *(v["seen"][k] for k in ("p50", "p95", "max"))))] for v in told["values"] if v["count"]]
+    check(by == counted and len(by) == 1, "%s, the report has %s", by, counted)
     return "%d short ones of %d are whole" % (got["request=short", 1], got["request=short", 0])
 
 
