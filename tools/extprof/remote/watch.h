@@ -117,6 +117,7 @@ struct watch {
 	uint64_t doubts[STATE_ROOM];
 	size_t bytes;			/* of stacks that are kept */
 	uint64_t native_at;		/* native functions are read from then on; CLOCK_MONOTONIC, ns */
+	uint64_t native_cost;		/* CPU time of a stack with them, of the last ones; ns */
 	struct source_counters cpu_counters, wait_counters;
 };
 

@@ -13,11 +13,13 @@
 /* Bytes of stacks that are kept of one process.  Beyond, a stack is read at each look. */
 #define KEPT_MAX (64u << 20)
 /*
- * To compare the mappings of a process takes time, and the process chooses how many it has.  Where a stack has taken so much CPU
- * time, native functions are left out for so many times as long.
+ * To compare the mappings of a process takes time, and the process chooses how many it has.  Where a stack takes so much CPU
+ * time, native functions are left out for so many times as long.  One alone can take longer by chance: the last ones count, each
+ * by one part in so many.
  */
 #define NATIVE_COSTS 2000000u
 #define NATIVE_RESTS 20u
+#define NATIVE_PARTS 8u
 /* Samples at one look for the time that the reader was held up. */
 #define SAMPLES_MAX 1000u
 
@@ -421,9 +423,13 @@ static int read_stopped(struct stacks_of *of, struct watched_thread *e, struct o
 	return err;
 }
 
+/* A stack with native functions, or one that may have them, took so much CPU time. */
 static void rest_if_slow(struct watch *w, uint64_t took)
 {
-	if (took > NATIVE_COSTS)
+	if (deadline__now() < w->native_at)
+		return;
+	w->native_cost += took / NATIVE_PARTS - w->native_cost / NATIVE_PARTS;
+	if (w->native_cost > NATIVE_COSTS)
 		w->native_at = deadline__now() + NATIVE_RESTS * took;
 }
 
