@@ -270,8 +270,8 @@ def samples(ctx):
                      "[sleep]")}, "%s", names)
     check(all("Napper#nap %s:2;" % path in r[12] for r in slept), "%s", slept[:3])
     check({(int(r[3]), r[9], r[7], r[10], r[11]) for r in slept} == {(napper, "job=nap", "ns", "c" * 32, "5" * 16)}, "%s", slept[:3])
-    # The recording begins in one, and may end in one.
-    check(all(20_000_000 <= int(r[6]) for r in slept[1:-1]), "a sleep of 20 ms was shorter: %s", [int(r[6]) for r in slept])
+    # The recording begins in one, and may end in one.  Ruby looks at the clock some us before its thread leaves the CPU.
+    check(all(19_500_000 <= int(r[6]) for r in slept[1:-1]), "a sleep of 20 ms was shorter: %s", [int(r[6]) for r in slept])
     ends = [int(r[1]) for r in slept]
     inside = [n for n in naps if n[0] > ends[0] and n[1] < ends[-1]]
     check(len(inside) >= 5, "%d sleeps were measured meanwhile", len(inside))
