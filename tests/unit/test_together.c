@@ -815,6 +815,13 @@ TEST(together_asked_in_sql)
 
 		answer[0] = '\0';
 		CHECK(!extprof_recorded_open(&r, a.file, -1, &error));
+		/* The file by itself, a time of it, and the file again. */
+		of = (struct extprof_recorded_options){ .size = sizeof(of), .since_at = 1002 * SECOND };
+		CHECK(!extprof_recorded_sql(r, "SELECT count(*) FROM samples", take_row, NULL, &error));
+		CHECK(!extprof_recorded_sql_of(r, &of, "SELECT count(*) FROM samples", take_row, NULL, &error));
+		CHECK(!extprof_recorded_sql(r, "SELECT count(*), max(self) FROM samples, top_methods", take_row, NULL, &error));
+		CHECK_STRING(answer, "count(*)\n300\ncount(*)\n100\ncount(*) max(self)\n300 3000000000\n");
+		answer[0] = '\0';
 		CHECK(!extprof_recorded_sql(r, "SELECT count(*) FROM samples", take_row, NULL, &error));
 		CHECK(!extprof_recorded_add(r, b.file, &error));
 		CHECK(!extprof_recorded_sql(r, "SELECT count(*) FROM samples", take_row, NULL, &error));

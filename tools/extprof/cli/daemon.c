@@ -153,35 +153,31 @@ static bool has_argument(const struct config *c, const char *argument)
 }
 
 /* Tell what is in one of them and not in the other; returns how much that is. */
-static unsigned int tell_more(const struct daemon *d, const struct config *in, const struct config *not_in, const char *what)
+static unsigned int tell_more(const struct options *given, const struct config *in, const struct config *not_in, const char *what)
 {
 	unsigned int count = 0;
-	struct options given;
 	char text[512];
 
-	if (options__parse(&given, &command_line_daemon, d->argc, d->argv, 0))
-		return 0;
 	for (unsigned int i = 0; i < in->count; i++) {
 		if (has_argument(not_in, in->list[i].argument))
 			continue;
 		extprof_clean(text, sizeof(text), in->list[i].argument);
 		fprintf(stderr, "extprof:   %s %s%s\n", what, text,
-			given.values[in->list[i].id].given ? " (that of the command line counts)" : "");
+			given->values[in->list[i].id].given ? " (that of the command line counts)" : "");
 		count++;
 	}
-	options__free(&given);
 	return count;
 }
 
 static void tell_changes(const struct daemon *d, const struct config *before, const struct config *now)
 {
-	unsigned int count;
+	struct options given;
 
 	fprintf(stderr, "extprof: the configuration was read\n");
-	count = tell_more(d, before, now, "no longer in it:");
-	count += tell_more(d, now, before, "now in it:");
-	if (!count)
+	if (!options__parse(&given, &command_line_daemon, d->argc, d->argv, 0) &&
+	    !(tell_more(&given, before, now, "no longer in it:") + tell_more(&given, now, before, "now in it:")))
 		fprintf(stderr, "extprof:   no line is another one\n");
+	options__free(&given);
 }
 
 /* Take the configuration as it is now.  If it is wrong the old one stays. */

@@ -25,10 +25,10 @@ struct sql_options {
 
 static error_t parse_time(struct sql_options *o, enum option_id id, char *arg, struct argp_state *state)
 {
-	struct time_point point;
+	char why[256];
 
-	if (value__time_point(arg, &point))
-		argp_error(state, "%s is no time: 02:50, \"2026-11-27 02:50\", a number of seconds, or -1h", arg);
+	if (option__parse(&option_rows[id], arg, &o->span.values[id].number, why, sizeof(why)))
+		argp_error(state, "%s", why);
 	o->span.values[id].given = true;
 	o->span.values[id].text = arg;
 	return 0;

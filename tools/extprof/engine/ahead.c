@@ -112,6 +112,6 @@ void engine__read_ahead(struct engine *e, uint64_t now)
 		engine__each_in_turn(e, &e->looks_ahead, vm__is_readable, look_ahead, &r);
 	e->ahead_at = now + (e->looks_ahead.more ? INTERVAL :
 			     engine__interval(r.most > MANY_THREADS ? INTERVAL_MANY : INTERVAL,
-					      INTERVAL_MOST * (engine__is_long(e) ? LONG_TIMES : 1), from));
+					      engine__longest(e, INTERVAL_MOST), from));
 	tables__free(&r.tables);
 }

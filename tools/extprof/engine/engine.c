@@ -123,10 +123,10 @@ static void refresh_names(struct engine *e, uint64_t now)
 		struct vm *vm = e->set.vms[i];
 
 		/* Where tables of threads are read, ahead.c takes the names from them. */
-		if (vm && !vm->exited && now >= vm->threads_at + TABLES_INTERVAL_MOST * (engine__is_long(e) ? LONG_TIMES : 1))
+		if (vm && !vm->exited && now >= vm->threads_at + engine__longest(e, TABLES_INTERVAL_MOST))
 			threads__refresh(&vm->threads, false);
 	}
-	e->names_at = now + engine__interval(NAMES_INTERVAL, NAMES_INTERVAL_MOST * (engine__is_long(e) ? LONG_TIMES : 1), from);
+	e->names_at = now + engine__interval(NAMES_INTERVAL, engine__longest(e, NAMES_INTERVAL_MOST), from);
 }
 
 /* Do the work that is not urgent. */

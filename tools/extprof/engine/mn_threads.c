@@ -278,7 +278,7 @@ void engine__step_shared(struct engine *e, uint64_t now)
 	if (now >= s->scan_at) {
 		scan(e, s, now);
 		s->scanned_at = now;
-		s->scan_at = next(s, SCAN_INTERVAL, SCAN_INTERVAL_MOST * (engine__is_long(e) ? LONG_TIMES : 1), SHARE_OF_LOOKS,
+		s->scan_at = next(s, SCAN_INTERVAL, engine__longest(e, SCAN_INTERVAL_MOST), SHARE_OF_LOOKS,
 				  &s->scan_cost, from);
 	}
 	if (s->count < s->cost_count)

@@ -61,17 +61,11 @@ int engine__record_to(struct engine *e, const char *path, uid_t uid, gid_t gid, 
 	return err ? err : engine__add_sink(e, &e->recording.sink, d);
 }
 
-/* When its file was begun, in the time of the day. */
-static time_t started(const struct engine *e)
-{
-	return e->started_wall + (time_t)((e->from - e->started_at) / SECOND);
-}
-
 void engine__set_begin(struct engine *e)
 {
 	/* A disk that is full is told when samples are written. */
 	if (e->recording_begun)
-		recording_account__set_begin(e->recording.writer, e->from, started(e));
+		recording_account__set_begin(e->recording.writer, e->from, engine__started(e));
 }
 
 static int begin(struct engine *e)
@@ -82,7 +76,7 @@ static int begin(struct engine *e)
 	int err;
 
 	e->recording_begun = true;
-	err = recording_account__begin(e->recording.writer, &view, e->from, started(e), period(e));
+	err = recording_account__begin(e->recording.writer, &view, e->from, engine__started(e), period(e));
 	/* What is known now, for a recording that does not end. */
 	for (uint32_t i = 0; i < e->settings.mode_count && !err; i++) {
 		struct report_meta m = { 0 };

@@ -109,7 +109,7 @@ static void describe(const struct engine *e, struct report_meta *m)
 		m->native_cut += e->native_frames.ends[i];
 	m->unnamed_kernel = e->kernel_frames.unnamed;
 	m->why_unnamed_kernel = e->kernel_frames.err;
-	m->started = e->started_wall + (time_t)((e->from - e->started_at) / SECOND);
+	m->started = engine__started(e);
 	m->started_at = e->from;
 	m->duration = (double)window_of(e) / 1e9;
 	if (e->started)

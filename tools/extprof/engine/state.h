@@ -386,6 +386,18 @@ static inline bool engine__is_long(const struct engine *e)
 	return e->settings.rotate_time >= LONG_FILE;
 }
 
+/* When the profile was begun, or the file of several: seconds since 1970. */
+static inline time_t engine__started(const struct engine *e)
+{
+	return e->started_wall + (time_t)((e->from - e->started_at) / SECOND);
+}
+
+/* The longest interval between two looks of a kind, which is `most` in other recordings. */
+static inline uint64_t engine__longest(const struct engine *e, uint64_t most)
+{
+	return engine__is_long(e) ? LONG_TIMES * most : most;
+}
+
 /* contexts.c: of OpenTelemetry, of native threads.  Without a reader that takes them these do nothing. */
 
 /* A ruby was found in the process: look at its libraries. */

@@ -77,7 +77,8 @@ static int give_row(sqlite3_stmt *s, int columns, bool names, struct text *texts
 void recorded_sql__free(struct recorded_sql *s)
 {
 	sqlite3_close_v2(s->joined);
-	*s = (struct recorded_sql){ 0 };
+	s->joined = NULL;
+	s->of_joined = false;
 }
 
 /* The database for these times: that of the file, or all files put together. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock_steps.h"
 #include "recording/meta.h"
 #include "recording/schema.h"
 #include "wire/gc.h"
@@ -95,24 +96,13 @@ static void view_text(const struct groups *g, struct text *out)
 			   GROUP_LABEL_PREFIX, g->keys[i] < GROUP_LABEL ? "" : g->labels[g->keys[i] - GROUP_LABEL]);
 }
 
-/* The time of the day at a time of the monotonic clock. */
-static uint64_t wall_of(uint64_t monotonic)
-{
-	struct timespec wall, now;
-
-	clock_gettime(CLOCK_REALTIME, &wall);
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)wall.tv_sec * SECOND + (uint64_t)wall.tv_nsec -
-	       ((uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec - monotonic);
-}
-
 int recording_account__set_begin(struct recording_writer *w, uint64_t started_monotonic, time_t started)
 {
 	int err = recording_writer__set_number(w, "started_monotonic_ns", started_monotonic);
 
 	if (!err)
 		err = recording_writer__set_number(w, "started_unix_s", (uint64_t)started);
-	return err ? err : recording_writer__set_number(w, "started_unix_ns", wall_of(started_monotonic));
+	return err ? err : recording_writer__set_number(w, "started_unix_ns", started_monotonic + (uint64_t)clock_offsets__read().wall);
 }
 
 int recording_account__begin(struct recording_writer *w, const struct recording_view *view, uint64_t started_monotonic,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "recording/join_parts.h"
+#include "recording/profile_parts.h"
 #include "recording/schema.h"
 
 #define SECOND 1000000000ll
@@ -42,10 +43,9 @@ static int make_tables(struct joining *j)
 
 /* -- samples ----------------------------------------------------------------------------------- */
 
-/* What lives is a state of each recording, and not to be added up. */
 static bool is_wanted(const struct joining *j, const struct recording_sample *s)
 {
-	return join__wants(j, s->time) && !(j->heap && s->mode == j->heap);
+	return join__wants(j, s->time) && !j->left_out[s->mode];
 }
 
 static int copy_samples(void *context, const struct recording_sample *samples, uint32_t count)
@@ -130,23 +130,23 @@ static void place(struct joining *j, const struct recording_reader *r)
 }
 
 /* Requests are told apart in each recording by itself. */
-static int put_part(struct joining *j)
+static int put_part(struct joining *j, int64_t first_block)
 {
-	char *sql = sqlite3_mprintf("INSERT INTO parts SELECT %lld, %lld WHERE EXISTS (SELECT 1 FROM blocks WHERE id >= %lld)", j->first_block,
-				    (long long)j->begin, j->first_block);
+	char *sql = sqlite3_mprintf("INSERT INTO parts VALUES(%lld, %lld)", (long long)first_block, (long long)j->begin);
 	int code = sql ? sqlite3_exec(j->db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
 
 	sqlite3_free(sql);
 	return code == SQLITE_OK ? 0 : join__fail(j, j->db, code);
 }
 
-/* The number of mode heap in it; 0: it has none. */
-static uint8_t heap_of(const struct recording_tables *t)
+/* What lives is a state of each recording, and not to be added up. */
+static void leave_out(struct joining *j, const struct recording_tables *t)
 {
-	for (uint32_t i = 0; i < BLOCK_MODES; i++)
-		if (t->modes[i].name && !strcmp(t->modes[i].name, "heap"))
-			return (uint8_t)t->modes[i].id;
-	return 0;
+	for (uint32_t i = 0; i < BLOCK_MODES; i++) {
+		const struct mode *mode = t->modes[i].id ? recording_profile__mode(&t->modes[i]) : NULL;
+
+		j->left_out[i] = j->several && mode && mode->lives;
+	}
 }
 
 /* The time of its clock that is at a time since 1970; `most`: there is none. */
@@ -160,22 +160,22 @@ static uint64_t time_at(const struct joining *j, uint64_t at, uint64_t most)
 static int add_awake(struct joining *j, struct recording_reader *r)
 {
 	struct recording_tables t = { 0 };
+	int64_t blocks = j->blocks;
 	int err = recording_reader__load(r, &t, j->d);
 
 	if (err)
 		return err;
 	place(j, r);
-	j->heap = j->several ? heap_of(&t) : 0;
+	leave_out(j, &t);
 	err = begin_numbers(j, &t);
 	if (!err)
 		err = join__tables(j, r);
 	if (!err) {
 		j->in.period = (uint64_t)recording_reader__number(r, "period_ns");
-		j->first_block = j->blocks + 1;
 		err = recording_reader__samples(r, &t, time_at(j, j->since, 0), time_at(j, j->until, UINT64_MAX), copy_samples, j, j->d);
 	}
-	if (!err)
-		err = put_part(j);
+	if (!err && j->blocks > blocks)
+		err = put_part(j, blocks + 1);
 	recording_tables__free(&t);
 	return err;
 }

@@ -35,8 +35,8 @@ struct joining {
 	bool is_first;			/* it is that one */
 	bool several;
 	uint64_t begin;			/* of what is wanted of it, in the times of the first; ns */
-	int64_t blocks, first_block;	/* that there are; the first one that it has */
-	uint8_t heap;			/* its mode of that number is left out; 0: none */
+	int64_t blocks;			/* that there are */
+	bool left_out[BLOCK_MODES];	/* its modes, by number */
 	struct block_codec in, out;
 	sqlite3_stmt *put_block;
 	struct diag *d;

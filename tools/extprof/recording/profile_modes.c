@@ -6,7 +6,7 @@
 
 #include "recording/profile_parts.h"
 
-static const struct mode *find_mode(const struct mode_row *row)
+const struct mode *recording_profile__mode(const struct mode_row *row)
 {
 	if (!strcmp(row->name, mode_syscall.name) && !strcmp(row->source, "latency"))
 		return &mode_syscall_latency;
@@ -72,7 +72,7 @@ static int take_other_mode(void *context, sqlite3_stmt *s)
 	const char *name = (const char *)sqlite3_column_text(s, 0), *source = (const char *)sqlite3_column_text(s, 1);
 	const struct mode_row row = { .name = name ? name : "", .source = source ? source : "" };
 	struct mode_choice *c = context;
-	const struct mode *mode = find_mode(&row);
+	const struct mode *mode = recording_profile__mode(&row);
 
 	for (uint32_t i = 0; i < c->had_count && mode; i++)
 		if (!strcmp(c->had[i]->name, mode->name))
@@ -109,7 +109,7 @@ static int choose_modes(struct recording_profile *p, const char *names, struct d
 	if (names && modes__parse(names, c.wanted, &c.count))
 		return diag__set(d, DIAG_USAGE, EINVAL, "\"%s\" is no list of different modes", names);
 	for (uint32_t i = 0; i < BLOCK_MODES; i++) {
-		const struct mode *mode = t->modes[i].id ? find_mode(&t->modes[i]) : NULL;
+		const struct mode *mode = t->modes[i].id ? recording_profile__mode(&t->modes[i]) : NULL;
 
 		if (!t->modes[i].id)
 			continue;
@@ -199,9 +199,9 @@ static int find_modes(const struct recording_profile *p, struct input *in, struc
 		if (!id)
 			return diag__set(d, DIAG_USAGE, EINVAL, "%s has no mode %s, and %s has: choose modes that all have with "
 					 "--mode", name, mode, first);
-		if (in->outside && find_mode(&in->tables->modes[id]) != p->modes[number])
+		if (in->outside && recording_profile__mode(&in->tables->modes[id]) != p->modes[number])
 			continue;
-		if (find_mode(&in->tables->modes[id]) != p->modes[number])
+		if (recording_profile__mode(&in->tables->modes[id]) != p->modes[number])
 			return diag__set(d, DIAG_USAGE, EINVAL, "mode %s does not count the same in %s as in %s", mode, name,
 					 first);
 		in->number_of[id] = (int32_t)number;

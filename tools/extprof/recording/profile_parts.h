@@ -202,6 +202,8 @@ void recording_profile__leave(struct recording_profile *p, struct input *in);
 int recording_profile__choose(struct recording_profile *p, struct input *in, struct diag *d);
 /* Add the account of a recording that has been read to p->accounts.  0 or negative errno with *d. */
 int recording_profile__account(struct recording_profile *p, struct input *in, struct diag *d);
+/* The mode that a row of a recording is of; NULL: this extprof does not know it. */
+const struct mode *recording_profile__mode(const struct mode_row *row);
 /*
  * The modes that are shown, of those that the first recording has; names: those that are wanted, NULL all.  If it compares, the
  * metric of the one that there is, too.  0 or negative errno with *d.

@@ -175,10 +175,13 @@ static int add_parts(struct requests_cursor *c, sqlite3 *db)
 	sqlite3_stmt *s = NULL;
 	int err = 0, code;
 
+	code = sqlite3_prepare_v2(db, "SELECT first_block, begin_ns, lead(first_block, 1, 9223372036854775807) OVER (ORDER BY first_block) "
+				  "FROM parts", -1, &s, NULL);
 	/* A recording has no such table. */
-	if (sqlite3_prepare_v2(db, "SELECT first_block, begin_ns, lead(first_block, 1, 9223372036854775807) OVER (ORDER BY first_block) "
-			       "FROM parts", -1, &s, NULL) != SQLITE_OK)
+	if (code == SQLITE_ERROR)
 		return add_part(c, db, &part);
+	if (code != SQLITE_OK)
+		return code;
 	while (!err && (code = sqlite3_step(s)) == SQLITE_ROW) {
 		part.first = sqlite3_column_int64(s, 0);
 		part.begin = row__amount(s, 1);
