@@ -512,7 +512,7 @@ def as_a_user_of_its_own(ctx):
             pass
         script = directory + "/daemon_of_its_own.rb"
         with open(script, "w") as f:
-            f.write("def work = (1000.times { Object.new }; sleep 0.001)\ndef of_root = work\ndef of_other = work\n"
+            f.write("def work = (5000.times { [Object.new, 1.to_s] }; sleep 0.001)\ndef of_root = work\ndef of_other = work\n"
                     "Process.uid.zero? ? loop { of_root } : loop { of_other }\n")
         os.chmod(directory, 0o755)
         ctx.start([harness.RUBY, "--disable=gems", script], cwd="/")
