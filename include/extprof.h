@@ -404,10 +404,12 @@ struct extprof_recording_options {
 	 * "cpu>150%", "gvl>50%", "alloc>200MB": of a process within a second, of a mode or a state of threads that is
 	 * measured; "label:KEY>500ms": how long a fiber has one value of a label, with a mode of waits; "rss>2GB"; "exit": a
 	 * process ends with another status than 0 or by a signal.  16 at most.  The recording is in several files, as with
-	 * `rotate`, of which only those stay that have the time from `around` before to `around` after a trigger fires.
+	 * `rotate`, of which only those stay that have the time from `around` before to `around` after a trigger fires.  With
+	 * `rotate` itself all files stay, as without triggers: one that fires is told and is in the table `events`, for a process
+	 * once in 10 s at most.
 	 */
 	const char *triggers;
-	uint64_t around;	/* ns; 0: 10 s.  Of the files that are kept the `keep` newest stay; 0: 100 */
+	uint64_t around;	/* ns; 0: 10 s; not with `rotate`.  Of the files that are kept the `keep` newest stay; 0: 100 */
 	/* A name of what was deployed, up to 128 bytes: each process has it as the attribute deployment.name.  NULL: what
 	 * the process says in OTEL_RESOURCE_ATTRIBUTES. */
 	const char *deployment;

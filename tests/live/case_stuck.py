@@ -226,9 +226,9 @@ def has_watcher(daemon):
 @case(timeout=120, patient=True)
 def options(ctx):
     """Which triggers there are where; the configuration; without one nobody looks; a pause and a reload."""
-    for argv, text in ((["daemon", "--config", ctx.write("empty.conf", ""), "--trigger", "gvl>50%", ctx.path("none")], "stuck>30s"),
+    for argv, text in ((["daemon", "--config", ctx.write("empty.conf", ""), "--trigger", "gvl>50%,nonsense>1", ctx.path("none")], "no mode of this recording"),
                        (["daemon", "--config", ctx.path("empty.conf"), "--trigger", "stuck>0.1s", ctx.path("none")], "1 s to a day"),
-                       (["daemon", "--config", ctx.path("empty.conf"), "--trigger", "stuck>3s,exit", ctx.path("none")], "stuck>30s"),
+                       (["daemon", "--config", ctx.path("empty.conf"), "--trigger", "stuck>3s,exit,stuck>4s", ctx.path("none")], "there is stuck>3s already"),
                        (["record", "-p", "1", "-m", "cpu", "--trigger", "stuck>30s", "-o", ctx.path("a.extprof")], "extprof daemon")):
         run = ctx.extprof(*argv)
         check(run.status == 64 and text in run.err, "%s: %d %s", argv, run.status, run.err)

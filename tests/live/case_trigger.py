@@ -1,9 +1,13 @@
 """Triggers: what is around them is kept and nothing else, and they fire when the program's own clocks say so."""
+import json
 import os
 import re
 import signal
 import time
 
+import case_daemon
+import case_serve
+import chromium
 import harness
 from case_rotate import end, files_of, number, sql, verify
 from harness import case, check
@@ -315,6 +319,95 @@ def above_a_cpu(ctx):
     return events[0][1][-40:]
 
 
+@case(timeout=120, patient=True)
+def marks_in_files_that_all_stay(ctx):
+    """With --rotate nothing is removed. A process that fires again within 10 s is told once, another one is another."""
+    ruby, reader = begin(ctx, "-s", "-m", "cpu,gc", "--trigger", "exit,pause>1ms", "--rotate", "1s", "-F", "199")
+    began = time.monotonic_ns()
+    pauses = [do(ruby, "grow", 1_500_000)[0], do(ruby, "collect")[1]]
+    do(ruby, "collect")
+    children = [do(ruby, "child", 3) for _ in range(2)]
+    asked = time.monotonic_ns()
+    reader.signal(signal.SIGUSR1)
+    time.sleep(max(0, 11 - (time.monotonic_ns() - pauses[1]) / 1e9))
+    again = do(ruby, "collect")
+    asked_at_end = time.monotonic_ns()
+    time.sleep(1.5)
+    said = end(reader)
+    events = fired(ctx)
+    own = [at for at, text in events if text.endswith("(pause>1ms)") and "process %d " % ruby.pid in text]
+    check(len(own) == 2 and pauses[0] < own[0] <= pauses[1] and again[0] < own[1] <= again[1], "%s, it paused at %s and %s", events, pauses, again)
+    ends = [at for at, text in events if "has ended: exit 3 (exit)" in text]
+    check(len(ends) == 2 and all(since < at < until + 0.2e9 for at, (since, until) in zip(ends, children)), "%s, %s", events, children)
+    check([abs(at - asked) < 0.5e9 for at, text in events if text == "SIGUSR1"] == [True], "%s, asked at %d", events, asked)
+    covers(ctx, began, asked_at_end, 1e9)
+    check("%d triggers fired: %d files " % (len(events), len(files_of(ctx))) in said and len(files_of(ctx)) >= 6, "%s: %s", files_of(ctx), said[-400:])
+    verify(ctx, files_of(ctx))
+    return said.strip().splitlines()[-1]
+
+
+@case(timeout=120, patient=True)
+def a_daemon_marks_them(ctx):
+    """In the log, in SQL over all files, for Prometheus, for Firefox and on the page, at the program's time; beside stuck>TIME."""
+    prom = ctx.path("marks.prom")
+    daemon = case_daemon.start(ctx, "--name", "daemon_marks.rb", "--rotate", "2s", "-F", "99", "--metrics", prom, "--trigger", "stuck>1h",
+                               "--trigger", "exit,pause>1ms")
+    ruby = ctx.ruby(ctx.write("daemon_marks.rb", PROGRAM))
+    ruby.expect("ready")
+    harness.until(lambda: case_daemon.files(ctx), "nothing is recorded", timeout=60)
+    do(ruby, "burn", 2)
+    collected = [do(ruby, "grow", 1_500_000)[0], do(ruby, "collect")[1]]
+    child = do(ruby, "child", 3)
+    asked = time.time()
+    daemon.signal(signal.SIGUSR1)
+    do(ruby, "burn", 3)
+    err = case_daemon.end(daemon)
+    rows = [dict(zip(("at", "pid", "text", "unix_ns", "time_ns"), r)) for r in sql(
+        ctx, ctx.path("history"), "SELECT at, coalesce(pid, 0), text, unix_ns, time_ns FROM triggers")]
+    for r in rows:
+        r.update({key: int(r[key]) for key in ("pid", "unix_ns", "time_ns")})
+    kinds = {what: [r for r in rows if r["text"].endswith(what)] for what in ("(exit)", "(pause>1ms)", "SIGUSR1")}
+    check({k: len(v) for k, v in kinds.items()} == {"(exit)": 1, "(pause>1ms)": 1, "SIGUSR1": 1} and len(rows) == 3, "%s", rows)
+    at = {k: v[0] for k, v in kinds.items()}
+    check(child[0] < at["(exit)"]["time_ns"] < child[1] + 0.2e9, "%s: %s", at, child)
+    check(collected[0] < at["(pause>1ms)"]["time_ns"] <= collected[1] and at["(pause>1ms)"]["pid"] == ruby.pid, "%s: %s", at, collected)
+    check(abs(at["SIGUSR1"]["unix_ns"] / 1e9 - asked) < 0.5 and at["SIGUSR1"]["at"] in (case_daemon.at(asked), case_daemon.at(asked + 0.5)),
+          "%s, asked at %.3f", at, asked)
+    # Two can fire in one step: the log has the last of them, and how many there were.
+    told = re.findall(r"^extprof: trigger: (.*?)(?:, and (\d+) before it)?$", err, re.M)
+    check(sum(1 + int(n or 0) for _, n in told) == 3 and {t for t, _ in told} <= {"%s %s" % (r["at"], r["text"]) for r in rows}, "%s: %s", told, rows)
+    with open(prom, encoding="utf-8") as f:
+        check("\nextprof_triggers_total 3\n" in f.read(), "the counter")
+    path = next(p for p in case_daemon.files(ctx) if ["SIGUSR1"] in sql(ctx, p, "SELECT text FROM triggers"))
+    profile = json.loads(ctx.extprof("report", path, "-f", "firefox").out)
+    strings = profile["shared"]["stringArray"]
+    marked = [strings[d["reason"]] if isinstance(d["reason"], int) else d["reason"] for t in profile["threads"] for d in t["markers"]["data"]
+              if d and d["type"] == "trigger"]
+    check("SIGUSR1" in marked, "markers: %s", marked)
+    server = case_serve.Server(ctx, ctx.path("history"))
+    page = case_serve.data_of(server.ok("?mode=cpu"))
+    rows.reverse()
+    check([t["text"] for t in page["triggers"]] == [r["text"] for r in rows] and
+          all(abs(int(t["at"]) - r["unix_ns"]) < 1e6 for t, r in zip(page["triggers"], rows)), "%s, not %s", page["triggers"], rows)
+    seen = page_of_triggers(ctx, server, [r["text"] for r in rows])
+    server.end()
+    return "%s; %s" % (", ".join(r["text"][-24:] for r in rows), seen)
+
+
+def page_of_triggers(ctx, server, texts):
+    if not chromium.find():
+        return "NOT looked at: there is no browser here"
+    with chromium.Browser(ctx.directory) as browser:
+        browser.open(server.url + "?mode=cpu")
+        shown = browser.run('Array.from(document.querySelectorAll("#triggers tr")).slice(1).map(r => r.cells[1].textContent)')
+        check(shown == texts, "%s are shown, not %s", shown, texts)
+        href = browser.run('document.querySelector("#triggers a").href')
+        browser.open(href)
+        near = browser.run('Array.from(document.querySelectorAll("#triggers tr")).slice(1).map(r => r.cells[1].textContent)')
+        check(texts[0] in near, "behind the link of %s: %s", texts[0], near)
+    return "seen in a browser"
+
+
 @case(timeout=60)
 def options(ctx):
     """What does not fit says so."""
@@ -322,7 +415,7 @@ def options(ctx):
              (["--trigger", "label:x>1s"], "-m wall"), (["-m", "wall", "--trigger", "label:>1s"], "the key of the label"),
              (["--trigger", "nonsense>1"], "no mode of this recording and no state"), (["--trigger", "cpu>50"], "a share of a second"),
              (["--trigger", "cpu"], "a trigger is one of"), (["--trigger", "rss>many"], "a size"), (["--trigger", ","], "a trigger is one of"),
-             (["--trigger", "exit", "--rotate", "1h"], "not --rotate"), (["--around", "5s"], "--around is for --trigger"),
+             (["--trigger", "exit", "--rotate", "1h", "--around", "5s"], "use one of them"), (["--around", "5s"], "--around is for --trigger"),
              (["--trigger", "exit", "-o", "a.svg"], "a recording alone"),
              (["--trigger", ",".join(["exit"] * 17)], "at most 16"), (["--trigger", "exit", "--keep", "2"], "--keep: one moment has"),
              (["-m", "offcpu", "--trigger", "label:x>1s"], "runs and waits"), (["-m", "wall", "--state", "io", "--trigger", "label:x>1s"], "runs and waits"),

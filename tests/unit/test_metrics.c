@@ -14,7 +14,7 @@ static const char *const states[METRICS_STATES_MAX] = { "running", "runnable", "
 static const char *written(const struct metrics *m)
 {
 	static char *text;
-	struct metrics_facts facts = { .cpu_time = 1.5, .rate = 19, .processes = 2, .samples = 10, .lost = 1, .files = 3, .bytes = 4096 };
+	struct metrics_facts facts = { .cpu_time = 1.5, .rate = 19, .processes = 2, .samples = 10, .lost = 1, .triggers = 4, .files = 3, .bytes = 4096 };
 	size_t size;
 	FILE *to;
 
@@ -56,6 +56,7 @@ TEST(metrics_are_counters)
 	CHECK(strstr(text, "extprof_thread_seconds_total{process=\"puma\",state=\"running\"} 0.000000000\n"
 		     "extprof_thread_seconds_total{process=\"puma\",state=\"gvl\"} 0.250000000\n#"));
 	CHECK(!strstr(text, "extprof_gc_seconds_total"));
+	CHECK(strstr(text, "\nextprof_triggers_total 4\n") != NULL);
 	CHECK(strstr(text, "\nextprof_samples_total 10\n") && strstr(text, "\nextprof_lost_samples_total 1\n"));
 	CHECK(strstr(text, "\nextprof_own_cpu_seconds_total 1.500000\n") && strstr(text, "\nextprof_files_bytes 4096\n"));
 	metrics__destroy(m);

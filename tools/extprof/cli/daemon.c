@@ -15,6 +15,7 @@
 #include "cli/daemon_stuck.h"
 #include "cli/messages.h"
 #include "cli/run.h"
+#include "cli/trigger_lines.h"
 #include "daemon/config.h"
 #include "daemon/dumps.h"
 #include "daemon/folder.h"
@@ -48,6 +49,7 @@ struct daemon {
 	struct daemon_metrics metrics;
 	struct daemon_stuck *stuck;	/* NULL: no such trigger */
 	uint64_t asked;		/* files that were begun when another one was asked for */
+	uint64_t triggers;	/* that were told */
 };
 
 static double own_cpu_time(void)
@@ -121,10 +123,10 @@ static int check_machine(struct options *o)
 {
 	struct extprof_error e = { .size = sizeof(e) };
 
-	if (!o->values[OPTION_TRIGGER].given || stillness__is_counted("/proc"))
+	if (!*o->stuck || stillness__is_counted("/proc"))
 		return 0;
 	message__set(&e, EXTPROF_USAGE, ENOTSUP, "--trigger %s: this kernel does not count how long threads run (/proc/self/schedstat): it needs "
-		     "CONFIG_SCHED_INFO, and an old one delayacct as an option of its command line", o->values[OPTION_TRIGGER].text);
+		     "CONFIG_SCHED_INFO, and an old one delayacct as an option of its command line", o->stuck);
 	message__fail(&e);
 	options__free(o);
 	return -ENOTSUP;
@@ -236,6 +238,7 @@ static void tell_status(const struct daemon *d, const char *path, const struct f
 static struct metrics_facts facts_of(const struct daemon *d)
 {
 	struct extprof_progress p = { .size = sizeof(p) };
+	struct extprof_recording_files files = { .size = sizeof(files) };
 	struct metrics_facts facts = { .cpu_time = own_cpu_time(), .rate = d->cost.rate };
 
 	if (!extprof_recording_progress(d->run.recording, &p)) {
@@ -243,6 +246,8 @@ static struct metrics_facts facts_of(const struct daemon *d)
 		facts.lost = p.lost;
 		facts.processes = p.processes;
 	}
+	if (!extprof_recording_files(d->run.recording, &files))
+		facts.triggers = files.triggers;
 	return facts;
 }
 
@@ -344,6 +349,8 @@ static int prepare(struct run *run, struct extprof_error *e)
 	if ((size_t)snprintf(path, sizeof(path), "%s/" FOLDER_BASE ".extprof", run->options->files[0]) >= sizeof(path))
 		return message__set(e, EXTPROF_USAGE, ENAMETOOLONG, "the path of the folder is too long");
 	err = extprof_recording_record_to(run->recording, path, -1, -1, e);
+	if (!err)
+		err = run__wait_for(run, run->signals.request_fd, e);
 	return err ? err : daemon_metrics__watch(&d->metrics, run->recording, e);
 }
 
@@ -363,7 +370,7 @@ static int tick(struct run *run, struct extprof_error *e)
 	if (!err)
 		err = watch_cost(d, made, e);
 	if (!err)
-		daemon_stuck__step(d->stuck, run->recording);
+		d->triggers += daemon_stuck__step(d->stuck, run->recording);
 	run->next = d->look_at;
 	if (d->stuck && now + SECOND < run->next)
 		run->next = now + SECOND;
@@ -372,7 +379,23 @@ static int tick(struct run *run, struct extprof_error *e)
 	return err;
 }
 
-static const struct run_ops ops = { .prepare = prepare, .tick = tick, .begins_again = true };
+/* Tell of triggers; SIGUSR1 is one. */
+static int stepped(struct run *run, struct extprof_error *e)
+{
+	struct daemon *d = run->context;
+	struct signalfd_siginfo info;
+	bool asked = false;
+	int err = 0;
+
+	while (signals__next(run->signals.request_fd, &info))
+		asked |= info.ssi_signo == SIGUSR1;
+	if (asked && !run->over && !run->end)
+		err = extprof_recording_trigger(run->recording, "SIGUSR1", e);
+	trigger_lines__tell(run->recording, &d->triggers, "");
+	return err;
+}
+
+static const struct run_ops ops = { .prepare = prepare, .stepped = stepped, .tick = tick, .begins_again = true };
 
 /* How long nothing was recorded, if a daemon ran before. */
 static int tell_of_gap(struct daemon *d, struct extprof_error *e)
@@ -414,7 +437,7 @@ static int record(struct daemon *d, struct extprof_error *e)
 	if (err)
 		return err;
 	d->has_recorded = true;
-	d->made = 0;
+	d->made = d->triggers = 0;
 	d->look_at = 0;
 	err = tick(&d->run, e);
 	return err ? err : run__go(&d->run, e);

@@ -9,6 +9,8 @@
 /* argp_error() returns if argp may not exit. */
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
 
+#define STUCK "stuck>"
+
 /* Is one of the modes of waits? */
 static bool has_waits(const char *modes)
 {
@@ -17,31 +19,53 @@ static bool has_waits(const char *modes)
 
 int daemon_stuck__parse(const char *text, uint64_t *length)
 {
-	static const char name[] = "stuck>";
 	struct time_point time;
 
-	if (strncmp(text, name, strlen(name)) || value__time_point(text + strlen(name), &time) || time.kind != TIME_AFTER)
+	if (strncmp(text, STUCK, strlen(STUCK)) || value__time_point(text + strlen(STUCK), &time) || time.kind != TIME_AFTER)
 		return -EINVAL;
 	*length = time.ns;
 	return *length >= STUCK_LEAST && *length <= STUCK_MOST ? 0 : -EINVAL;
 }
 
-/* The recording of all times has no other triggers. */
-static error_t take_trigger(struct options *o, struct argp_state *state)
+/* Take one of the list, of that length. */
+static error_t take_trigger(struct options *o, const char *text, size_t length, struct argp_state *state)
+{
+	size_t used = strlen(o->marks);
+	uint64_t time;
+
+	if (strncmp(text, STUCK, strlen(STUCK))) {
+		if (length + 2 > sizeof(o->marks) - used)
+			FAIL("--trigger: the triggers are too long together");
+		sprintf(o->marks + used, "%s%.*s", used ? "," : "", (int)length, text);
+		return 0;
+	}
+	if (*o->stuck)
+		FAIL("--trigger %.*s: there is %s already", (int)length, text, o->stuck);
+	if (length < sizeof(o->stuck))
+		sprintf(o->stuck, "%.*s", (int)length, text);
+	if (daemon_stuck__parse(o->stuck, &time))
+		FAIL("--trigger %.*s: it is stuck>30s, with a time from 1 s to a day", (int)length, text);
+	return 0;
+}
+
+/* One is the daemon's own, and its recording has the others. */
+static error_t take_triggers(struct options *o, struct argp_state *state)
 {
 	const char *text = o->recording.triggers;
-	uint64_t length;
+	error_t err = 0;
 
-	o->recording.triggers = NULL;
-	if (text && daemon_stuck__parse(text, &length))
-		FAIL("--trigger %s: a trigger of extprof daemon is stuck>30s, with a time from 1 s to a day; extprof record has others", text);
-	return 0;
+	for (size_t length; text && *text && !err; text += length + (text[length] == ',')) {
+		length = strcspn(text, ",");
+		err = take_trigger(o, text, length, state);
+	}
+	o->recording.triggers = *o->marks ? o->marks : NULL;
+	return err;
 }
 
 static error_t finish(struct options *o, struct argp_state *state)
 {
 	struct extprof_error e = { .size = sizeof(e) };
-	error_t err = take_trigger(o, state);
+	error_t err = take_triggers(o, state);
 
 	if (err)
 		return err;

@@ -266,18 +266,17 @@ static int start(struct daemon_stuck *s, struct extprof_error *e)
 int daemon_stuck__begin(struct daemon_stuck **stuck, const struct options *o, const struct folder *folder, uint64_t keep_for,
 			struct extprof_error *e)
 {
-	const char *text = o->values[OPTION_TRIGGER].text;
 	struct daemon_stuck *s;
 	int err;
 
 	*stuck = NULL;
-	if (!o->values[OPTION_TRIGGER].given)
+	if (!*o->stuck)
 		return 0;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return message__set(e, EXTPROF_INTERNAL, ENOMEM, "out of memory");
-	daemon_stuck__parse(text, &s->length);
-	snprintf(s->text, sizeof(s->text), "%s", text);
+	daemon_stuck__parse(o->stuck, &s->length);
+	snprintf(s->text, sizeof(s->text), "%s", o->stuck);
 	s->folder = folder;
 	s->keep_for = keep_for;
 	pthread_mutex_init(&s->lock, NULL);
@@ -291,14 +290,14 @@ int daemon_stuck__begin(struct daemon_stuck **stuck, const struct options *o, co
 	return 0;
 }
 
-void daemon_stuck__step(struct daemon_stuck *s, struct extprof_recording *recording)
+unsigned int daemon_stuck__step(struct daemon_stuck *s, struct extprof_recording *recording)
 {
 	struct stuck_message messages[MESSAGES_MAX];
 	struct extprof_error e = { .size = sizeof(e) };
-	unsigned int count;
+	unsigned int count, fired = 0;
 
 	if (!s)
-		return;
+		return 0;
 	pthread_mutex_lock(&s->lock);
 	if (extprof_recording_processes(recording, s->pids, STILL_PROCESSES_MAX, &s->pid_count, &e))
 		s->pid_count = 0;
@@ -308,8 +307,11 @@ void daemon_stuck__step(struct daemon_stuck *s, struct extprof_recording *record
 		fprintf(stderr, "extprof: %s%s\n", messages[i].fires ? "trigger: " : "", messages[i].text);
 		if (messages[i].fires && extprof_recording_trigger(recording, messages[i].text, &e))
 			fprintf(stderr, "extprof: the recording does not know of it: %s\n", e.text);
+		else
+			fired += messages[i].fires;
 		free(messages[i].text);
 	}
+	return fired;
 }
 
 void daemon_stuck__end(struct daemon_stuck *s)

@@ -25,8 +25,11 @@ struct daemon_stuck;
  */
 int daemon_stuck__begin(struct daemon_stuck **stuck, const struct options *o, const struct folder *folder, uint64_t keep_for,
 			struct extprof_error *e);
-/* To be called each second: which processes are recorded is taken over, and what was found is told and recorded. */
-void daemon_stuck__step(struct daemon_stuck *stuck, struct extprof_recording *recording);
+/*
+ * To be called each second: which processes are recorded is taken over, and what was found is told and recorded.  How many
+ * triggers have fired by that.
+ */
+unsigned int daemon_stuck__step(struct daemon_stuck *stuck, struct extprof_recording *recording);
 /* NULL is fine. */
 void daemon_stuck__end(struct daemon_stuck *stuck);
 

@@ -19,6 +19,9 @@
 #define OPTIONS_FILTERS 16u
 /* Of requests that are sent. */
 #define OPTIONS_HEADERS HEADERS_MAX
+/* Bytes of one trigger, and of all of them. */
+#define OPTIONS_TRIGGER 80u
+#define OPTIONS_MARKS 1280u
 
 struct output_choice {
 	const char *file, *format;
@@ -47,6 +50,8 @@ struct options {
 	char *headers[OPTIONS_HEADERS];	/* of --header, as they are in argv */
 	unsigned int header_count;
 	char *formats;			/* of these, with commas; NULL: none */
+	char stuck[OPTIONS_TRIGGER];	/* daemon: the trigger of that name; "": none */
+	char marks[OPTIONS_MARKS];	/* and those of its recording, with commas */
 };
 
 /* The command line of one command. */

@@ -14,9 +14,11 @@
 #include "cli/output_file.h"
 #include "cli/result.h"
 #include "cli/run.h"
+#include "cli/trigger_lines.h"
 
 /* How often the live line changes, ns. */
 #define PROGRESS_INTERVAL 500000000ull
+#define CLEAR_LINE "\r\033[K"
 /* Names of the same second that are tried. */
 #define NAMES_MAX 100
 
@@ -69,7 +71,7 @@ static void show_progress(struct recorder *r)
 static void clear_line(const struct recorder *r)
 {
 	if (r->live)
-		fprintf(stderr, "\r\033[K");
+		fputs(CLEAR_LINE, stderr);
 }
 
 /* Whether that works is no reason to end. */
@@ -121,19 +123,10 @@ static int on_requests(struct recorder *r, struct extprof_error *e)
 	return toggle ? pause_or_resume(r, e) : 0;
 }
 
-/* The last one that fired, and how many others have since. */
 static void tell_triggers(struct recorder *r)
 {
-	struct extprof_recording_files files = { .size = sizeof(files) };
-
-	if (!r->run.options->recording.triggers || extprof_recording_files(r->run.recording, &files) || files.triggers == r->triggers)
-		return;
-	clear_line(r);
-	if (!r->run.quiet && files.triggers - r->triggers > 1)
-		fprintf(stderr, "extprof: trigger: %s, and %" PRIu64 " before it\n", files.trigger, files.triggers - r->triggers - 1);
-	else if (!r->run.quiet)
-		fprintf(stderr, "extprof: trigger: %s\n", files.trigger);
-	r->triggers = files.triggers;
+	if (r->run.options->recording.triggers && !r->run.quiet)
+		trigger_lines__tell(r->run.recording, &r->triggers, r->live ? CLEAR_LINE : "");
 }
 
 static int stepped(struct run *run, struct extprof_error *e)

@@ -103,7 +103,7 @@ static int sql(int argc, char **argv, bool implied)
 		.doc = "Ask recordings in SQL, with a tab between columns.\v"
 		       "The table `samples` has a row for each sample; docs/recording.md lists its columns, the other tables, "
 		       "the table `requests`, and the views top_methods, top_lines, gc_by_method, lock_waits, lock_holders, "
-		       "states_by_thread, idle_threads and idle_pool.  Several recordings are asked as one.  Without a recording the "
+		       "states_by_thread, idle_threads, idle_pool and triggers.  Several recordings are asked as one.  Without a recording the "
 		       "folder is " EXTPROF_FOLDER ", where extprof daemon writes.\n"
 		       "  extprof sql a.extprof 'SELECT * FROM top_methods LIMIT 10'\n"
 		       "  extprof sql --since 02:50 --until 03:10 'SELECT * FROM lock_waits'\n",

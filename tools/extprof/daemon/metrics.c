@@ -284,6 +284,8 @@ void metrics__write(const struct metrics *m, const struct metrics_facts *f, cons
 	fprintf(to, "extprof_samples_total %" PRIu64 "\n", f->samples);
 	put_family(to, "extprof_lost_samples_total", "counter", "Samples of these that were lost.");
 	fprintf(to, "extprof_lost_samples_total %" PRIu64 "\n", f->lost);
+	put_family(to, "extprof_triggers_total", "counter", "Triggers that fired.");
+	fprintf(to, "extprof_triggers_total %" PRIu64 "\n", f->triggers);
 	put_family(to, "extprof_rate_hertz", "gauge", "Samples a second.");
 	fprintf(to, "extprof_rate_hertz %" PRIu32 "\n", f->rate);
 	put_family(to, "extprof_own_cpu_seconds_total", "counter", "CPU time of extprof itself.");

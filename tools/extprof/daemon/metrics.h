@@ -32,6 +32,7 @@ struct metrics_facts {
 	uint32_t rate;		/* samples a second */
 	uint32_t processes;	/* that are sampled now */
 	uint64_t samples, lost;
+	uint64_t triggers;	/* that fired */
 	uint64_t files, bytes;	/* of its folder */
 };
 

@@ -145,7 +145,7 @@ void engine__remove_segments(struct engine *e)
 {
 	struct segments *s = &e->segments;
 
-	if (e->settings.trigger_count) {
+	if (e->settings.trigger_count && !e->settings.only_marks) {
 		remove_unneeded(e);
 		return;
 	}

@@ -17,6 +17,8 @@
 /* A second, by tenths. */
 #define TENTHS 10u
 #define TENTH (SECOND / TENTHS)
+/* Between two marks of a trigger for one program, where that is all that they do: the recording can be of days. */
+#define MARK_INTERVAL (10 * SECOND)
 /* Between two looks at memory. */
 #define MEMORY_INTERVAL SECOND
 /* Programs, and fibers with labels, that are looked at together. */
@@ -114,10 +116,11 @@ static uint64_t before(const struct triggers *t, const struct trigger *trigger)
 /* It goes on: nothing is told. */
 static void keep(struct triggers *t, const struct trigger *trigger, uint64_t time)
 {
-	engine__keep_segments(t->engine, time, before(t, trigger));
+	if (!t->engine->settings.only_marks)
+		engine__keep_segments(t->engine, time, before(t, trigger));
 }
 
-/* "process 42 puma: ... (gvl>50%)", once a second at most for each trigger and program; files stay in any case. */
+/* "process 42 puma: ... (gvl>50%)", not too often for each trigger and program; files stay in any case. */
 __attribute__((format(printf, 6, 7)))
 static void fire(struct triggers *t, const struct trigger *trigger, uint32_t row, uint32_t program, uint64_t time,
 		 const char *format, ...)
@@ -129,7 +132,7 @@ static void fire(struct triggers *t, const struct trigger *trigger, uint32_t row
 	va_list args;
 
 	keep(t, trigger, time);
-	if (!w || (w->told && time < w->told + SECOND))
+	if (!w || (w->told && time < w->told + (e->settings.only_marks ? MARK_INTERVAL : SECOND)))
 		return;
 	w->told = time;
 	va_start(args, format);
@@ -151,7 +154,7 @@ int engine__trigger(struct engine *e, const char *why, struct diag *d)
 	if (!e->segments.base || e->recording_ended)
 		return diag__set(d, DIAG_USAGE, EINVAL, "there is no recording in several files");
 	t->engine = e;
-	if (e->settings.trigger_count)
+	if (e->settings.trigger_count && !e->settings.only_marks)
 		engine__keep_segments(e, deadline__now(), e->settings.around);
 	text__clean(clean, sizeof(clean), why ? why : "asked for");
 	tell(t, PROCESS_NONE, deadline__now(), clean);

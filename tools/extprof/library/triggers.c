@@ -150,6 +150,25 @@ static int parse(const struct settings *s, struct trigger *t, const char *text, 
 	return parse_rate(s, t, name, limit, error);
 }
 
+/* Which files there are, and which stay. */
+static int set_files(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
+{
+	s->around = o->around ? o->around : AROUND;
+	s->rotate_time = s->around;
+	/* That of a slow request from its begin on. */
+	s->retain = s->around;
+	for (uint32_t i = 0; i < s->trigger_count; i++)
+		if (s->triggers[i].kind == TRIGGER_LABEL && s->around + s->triggers[i].limit > s->retain)
+			s->retain = s->around + s->triggers[i].limit;
+	if (s->retain / s->around >= SETTINGS_RETAIN_MAX)
+		return error__set(error, DIAG_USAGE, EINVAL, "--around: files of that length are too many for a request of that length: choose a "
+				  "longer --around");
+	s->keep = o->keep ? o->keep : KEEP;
+	if (s->keep < KEEP_LEAST)
+		return error__set(error, DIAG_USAGE, EINVAL, "--keep: one moment has up to %d files with --trigger", KEEP_LEAST);
+	return 0;
+}
+
 int triggers__set(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
 {
 	const char *text = o->triggers;
@@ -159,8 +178,8 @@ int triggers__set(struct settings *s, const struct extprof_recording_options *o,
 		return error__set(error, DIAG_USAGE, EINVAL, "--around is for --trigger: how long before and after it is kept");
 	if (!text)
 		return 0;
-	if (o->rotate)
-		return error__set(error, DIAG_USAGE, EINVAL, "--trigger makes files by itself: --around says how long they are, not --rotate");
+	if (o->rotate && o->around)
+		return error__set(error, DIAG_USAGE, EINVAL, "--rotate keeps all files, and --around only what is around --trigger: use one of them");
 	for (size_t length; *text && !err; text += length + (text[length] == ',')) {
 		length = strcspn(text, ",");
 		if (s->trigger_count == TRIGGERS_MAX)
@@ -169,18 +188,8 @@ int triggers__set(struct settings *s, const struct extprof_recording_options *o,
 	}
 	if (!err && !s->trigger_count)
 		return error__set(error, DIAG_USAGE, EINVAL, "--trigger: a trigger is one of %s", FORMS);
-	s->around = o->around ? o->around : AROUND;
-	s->rotate_time = s->around;
-	/* That of a slow request from its begin on. */
-	s->retain = s->around;
-	for (uint32_t i = 0; i < s->trigger_count; i++)
-		if (s->triggers[i].kind == TRIGGER_LABEL && s->around + s->triggers[i].limit > s->retain)
-			s->retain = s->around + s->triggers[i].limit;
-	if (!err && s->retain / s->around >= SETTINGS_RETAIN_MAX)
-		return error__set(error, DIAG_USAGE, EINVAL, "--around: files of that length are too many for a request of that length: choose a "
-				  "longer --around");
-	s->keep = o->keep ? o->keep : KEEP;
-	if (!err && s->keep < KEEP_LEAST)
-		return error__set(error, DIAG_USAGE, EINVAL, "--keep: one moment has up to %d files with --trigger", KEEP_LEAST);
-	return err;
+	if (err)
+		return err;
+	s->only_marks = o->rotate;
+	return o->rotate ? 0 : set_files(s, o, error);
 }

@@ -301,11 +301,12 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "with --rotate: keep the N newest files, and remove older ones that this run has made; with --trigger those "
 		"of the files that are kept (default: 100)" },
 	[OPTION_TRIGGER] = { "trigger", "", "WHAT", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = DAEMON | R,
-		FIELD(triggers), .brief = "keep what is around WHAT; daemon: stuck>30s",
+		FIELD(triggers), .brief = "keep what is around WHAT; daemon: mark it",
 		.help = "keep the recording of the time around WHAT alone, --trigger several times for several: pause>100ms, of the "
 		"collector; cpu>150%, gvl>50%, alloc>200MB, of a process within a second, of a mode or state of threads; "
-		"label:KEY>500ms, for how long a fiber has a value; rss>2GB; exit, with another status than 0; SIGUSR1 always is one.  daemon: stuck>30s alone, a process that has "
-		"work and does nothing for so long, of which a dump is kept" },
+		"label:KEY>500ms, for how long a fiber has a value; rss>2GB; exit, with another status than 0; SIGUSR1 always is one.  With --rotate, and of the "
+		"daemon, all files stay, and the log and the table of events say when it was.  daemon: stuck>30s, too, a process that has work and "
+		"does nothing for so long, of which a dump is kept" },
 	[OPTION_AROUND] = { "around", "", "TIME", .type = OPTION_TIME, .least = SECOND, .most = 24 * 3600 * SECOND, .group = OPTION_SHOW,
 		.commands = R, FIELD(around), .brief = "so long before and after --trigger (default: 10s)",
 		.help = "with --trigger: so much is kept before and after it (default: 10s)" },

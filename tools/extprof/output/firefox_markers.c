@@ -34,6 +34,7 @@ struct markers {
 /* Names of types are those of the schemas. */
 static const char *const span_types[SPAN_KINDS] = {
 	[SPAN_GC] = "GC pause", [SPAN_REQUEST] = "request", [SPAN_LOST] = "lost samples", [SPAN_PAUSED] = "paused",
+	[SPAN_TRIGGER] = "trigger",
 };
 
 #define TYPE_THREAD "thread"
@@ -83,8 +84,8 @@ static uint32_t owner_of(const struct firefox *x, const struct span *s)
 {
 	uint32_t number;
 
-	/* A loss belongs to no certain thread: show it in the first one. */
-	if (s->kind == SPAN_LOST)
+	/* These belong to no certain thread: show them in the first one. */
+	if (s->kind == SPAN_LOST || s->kind == SPAN_TRIGGER)
 		return 0;
 	if (s->kind == SPAN_PAUSED || s->report >= x->count || s->node >= x->reports[s->report].node_count)
 		return FIREFOX_NONE;
@@ -214,7 +215,7 @@ static void add_span(struct firefox *x, const struct span *s)
 	}
 	if (s->kind == SPAN_GC)
 		json__add(&x->json, "marked", json_string(s->major ? "all objects" : "young objects"));
-	else
+	else if (s->kind != SPAN_TRIGGER)
 		json__number(&x->json, "samples", s->samples > INT64_MAX ? INT64_MAX : (int64_t)s->samples, 0);
 	for (uint32_t i = 0; i < SPAN_PARTS_MAX && s->parts[i].name; i++)
 		firefox__add_time(x, s->parts[i].name, s->parts[i].ns);
@@ -404,6 +405,9 @@ void firefox__add_schemas(struct firefox *x)
 	add_request_schema(x);
 	firefox__open_schema(x, span_types[SPAN_LOST], "{marker.data.samples}: {marker.data.reason}", in_timeline);
 	firefox__add_field(x, "samples", "integer");
+	firefox__add_field(x, "reason", "string");
+	firefox__close_schema(x);
+	firefox__open_schema(x, span_types[SPAN_TRIGGER], "{marker.data.reason}", in_timeline);
 	firefox__add_field(x, "reason", "string");
 	firefox__close_schema(x);
 	firefox__add_wait_schemas(x);

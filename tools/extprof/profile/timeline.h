@@ -35,6 +35,7 @@ enum span_kind {
 	SPAN_REQUEST,		/* one fiber had one set of labels */
 	SPAN_LOST,		/* samples, at some time before its end */
 	SPAN_PAUSED,		/* nothing was recorded */
+	SPAN_TRIGGER,		/* one fired */
 	SPAN_KINDS
 };
 
@@ -44,11 +45,11 @@ enum span_kind {
 
 struct span {
 	uint64_t begin, end;
-	uint32_t report, node;	/* a node of that report which is in the thread; of the last two 0 and 0 */
+	uint32_t report, node;	/* a node of that report which is in the thread; of the last three kinds 0 and 0 */
 	uint8_t kind;		/* enum span_kind */
 	bool major;		/* GC: all objects were marked */
 	bool cut_begin, cut_end;	/* a request: it is longer than is known */
-	const char *text;	/* labels; why: clean, of timeline::strings */
+	const char *text;	/* labels; why; what has fired: clean, of timeline::strings */
 	uint64_t samples;	/* of a request; that were lost */
 	struct span_part {
 		const char *name;	/* NULL: no more parts.  Spans of one kind have the same ones */

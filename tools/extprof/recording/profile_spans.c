@@ -82,15 +82,23 @@ static int take_event(void *context, sqlite3_stmt *s)
 {
 	struct spans *w = context;
 	const char *kind = (const char *)sqlite3_column_text(s, 1);
-	bool paused = kind && !strcmp(kind, RECORDING_PAUSED);
 	uint64_t time = row__amount(s, 0), number = row__amount(s, 3);
-	struct span span = {
-		.kind = paused ? SPAN_PAUSED : SPAN_LOST, .begin = recording_profile__time(w->in, time), .samples = paused ? 0 : number,
-	};
+	struct span span = { .begin = recording_profile__time(w->in, time) };
 
-	if (!kind || (!paused && strcmp(kind, "lost")))
+	span.end = span.begin;
+	if (!kind)
 		return 0;
-	span.end = paused ? recording_profile__time(w->in, time + number) : span.begin;
+	if (!strcmp(kind, RECORDING_PAUSED)) {
+		span.kind = SPAN_PAUSED;
+		span.end = recording_profile__time(w->in, time + number);
+	} else if (!strcmp(kind, RECORDING_TRIGGER)) {
+		span.kind = SPAN_TRIGGER;
+	} else if (!strcmp(kind, "lost")) {
+		span.kind = SPAN_LOST;
+		span.samples = number;
+	} else {
+		return 0;
+	}
 	span.text = column_text(w, s, 2);
 	return span.text ? add(w, &span) : recording_profile__no_memory(w->d);
 }

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "recording/requests_table.h"
+#include "recording/schema.h"
 #include "recording/tables.h"
 #include "recording/vtab.h"
 
@@ -579,6 +580,13 @@ const char *const samples_views[][2] = {
 	  "threads t JOIN frames f ON f.id = t.frame WHERE f.role = 0) GROUP BY 1, 2, 3) "
 	  "SELECT pid, pool, count(*) AS threads, count(*) FILTER (WHERE busy * 20 < ns) AS idle, sum(ns) AS ns, sum(busy) AS busy_ns "
 	  "FROM t GROUP BY 1, 2 HAVING threads > 1 ORDER BY idle DESC, ns DESC" },
+	{ "triggers",
+	  "WITH fired AS (SELECT time_ns + (SELECT value FROM meta WHERE key = 'started_unix_ns') - (SELECT value FROM meta WHERE key = "
+	  "'started_monotonic_ns') AS unix_ns, time_ns, process, t.text FROM events e JOIN strings k ON k.id = e.kind JOIN strings t ON "
+	  "t.id = e.text WHERE k.text = '" RECORDING_TRIGGER "') "
+	  "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', unix_ns / 1000000000, 'unixepoch') AS at, p.pid, command.text AS command, fired.text, "
+	  "unix_ns, time_ns FROM fired LEFT JOIN processes p ON p.id = process LEFT JOIN strings command ON command.id = p.command "
+	  "ORDER BY unix_ns" },
 	/* As extprof report --requests-by has it: whole requests, and the place of a percentile rounded up. */
 	{ "requests_by_labels",
 	  "WITH placed AS (SELECT *, row_number() OVER (PARTITION BY request ORDER BY duration_ns) AS place, count(*) OVER (PARTITION "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The page that comes first: which recordings there are, and how much of each state there was at each time of a span. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #define FILES_SHOWN 200u
 #define MODES_SHOWN 64u
 #define LABELS_SHOWN 64u
+#define TRIGGERS_SHOWN 500u
 /* Waits that end so long behind the span are drawn in it; a longer one is not looked for. */
 #define BEHIND 60000000000ull
 
@@ -23,8 +25,35 @@ static const char about_sql[] =
 	"'samples', (SELECT total(samples) FROM accounts WHERE process = 0 AND mode = 0 AND reason = 'taken'), "
 	"'lost', (SELECT total(samples) FROM accounts WHERE process = 0 AND mode = 0 AND reason LIKE 'lost %'))";
 
-/* A row of the table, and what it tells of modes and labels. */
-static json_t *about(const struct serve_file *file, json_t *modes, json_t *labels)
+/* Of a span, the newest first. */
+static const char triggers_sql[] =
+	"SELECT json_object('at', CAST(CAST(unix_ns AS INTEGER) AS TEXT), 'text', text) FROM triggers WHERE unix_ns BETWEEN %" PRIu64 " AND %" PRIu64
+	" ORDER BY unix_ns DESC";
+
+/* Triggers that fired in the recording and in the span, until there are enough. */
+static void add_triggers(struct extprof_recorded *r, const struct serve_span *span, json_t *triggers)
+{
+	size_t shown = json_array_size(triggers), i;
+	json_t *texts, *text;
+	char sql[512];
+
+	if (shown >= TRIGGERS_SHOWN)
+		return;
+	snprintf(sql, sizeof(sql), triggers_sql, span->since, span->until ? span->until : INT64_MAX);
+	texts = serve_page__column(r, sql, (unsigned int)(TRIGGERS_SHOWN - shown));
+	json_array_foreach(texts, i, text)
+		json_array_append_new(triggers, json_loads(json_string_value(text), 0, NULL));
+	json_decref(texts);
+}
+
+/* What recordings of the page tell together. */
+struct told {
+	const struct serve_span *span;
+	json_t *modes, *labels, *triggers;
+};
+
+/* A row of the table, and what it tells of modes, labels and triggers. */
+static json_t *about(const struct serve_file *file, const struct told *told)
 {
 	struct extprof_error e = { .size = sizeof(e) };
 	struct extprof_recorded *r;
@@ -46,16 +75,17 @@ static json_t *about(const struct serve_file *file, json_t *modes, json_t *label
 	json_decref(texts);
 	if (extprof_recorded_incomplete(r))
 		json_object_set_new(row, "incomplete", json_string(extprof_recorded_incomplete(r)));
-	if (!json_array_size(modes) && (texts = serve_page__column(r, "SELECT name FROM modes ORDER BY id", MODES_SHOWN))) {
-		json_array_extend(modes, texts);
+	if (!json_array_size(told->modes) && (texts = serve_page__column(r, "SELECT name FROM modes ORDER BY id", MODES_SHOWN))) {
+		json_array_extend(told->modes, texts);
 		json_decref(texts);
 	}
-	if (!json_array_size(labels) &&
+	if (!json_array_size(told->labels) &&
 	    (texts = serve_page__column(r, "SELECT DISTINCT s.text FROM frames f JOIN kinds k ON k.id = f.kind JOIN strings s ON "
 					"s.id = f.key WHERE k.name = 'label' ORDER BY 1", LABELS_SHOWN))) {
-		json_array_extend(labels, texts);
+		json_array_extend(told->labels, texts);
 		json_decref(texts);
 	}
+	add_triggers(r, told->span, told->triggers);
 	extprof_recorded_close(r);
 	return row;
 }
@@ -128,7 +158,8 @@ static void add_span(json_t *to, const char *since, const char *until, const str
 int serve_timeline__write(const struct serve_making *m, const struct serve_files *f, struct extprof_error *e)
 {
 	struct extprof_error why = { .size = sizeof(why) };
-	json_t *data = json_object(), *files = json_array(), *modes = json_array(), *labels = json_array(), *timeline;
+	json_t *data = json_object(), *files = json_array(), *modes = json_array(), *labels = json_array(), *triggers = json_array(), *timeline;
+	const struct told told = { &m->request->span, modes, labels, triggers };
 	char mode[sizeof(m->request->mode)];
 	size_t of_time = 0, shown = 0;
 
@@ -140,7 +171,7 @@ int serve_timeline__write(const struct serve_making *m, const struct serve_files
 			continue;
 		of_time++;
 		if (shown++ < FILES_SHOWN)
-			json_array_append_new(files, about(file, modes, labels));
+			json_array_append_new(files, about(file, &told));
 	}
 	serve_page__choose_mode(m->request, f, mode, sizeof(mode));
 	timeline = timeline_of(m, f, mode, &m->request->span, &why);
@@ -152,6 +183,8 @@ int serve_timeline__write(const struct serve_making *m, const struct serve_files
 	json_object_set_new(data, "files_of_time", json_integer((json_int_t)of_time));
 	json_object_set_new(data, "modes", modes);
 	json_object_set_new(data, "labels", labels);
+	json_object_set_new(data, "triggers", triggers);
+	json_object_set_new(data, "triggers_shown", json_integer(TRIGGERS_SHOWN));
 	json_object_set_new(data, "mode", json_string(mode));
 	json_object_set_new(data, "saved", saved());
 	add_span(data, "since", "until", &m->request->span);

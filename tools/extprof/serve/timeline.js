@@ -9,7 +9,7 @@
     ["other", "#795548", "#a1887f", ["process", "native", "fault", "stopped"]], ["parked", "#00838f", "#4dd0e1", ["parked"]],
     ["sleep", "#90a4ae", "#78909c", ["sleep"]], ["idle", "#cfd8dc", "#546e7a", ["idle"]]
   ];
-  var GAP = 16, AXIS = 20, FONT = '11px system-ui, "DejaVu Sans", sans-serif';
+  var AROUND = 10000000000n, GAP = 16, AXIS = 20, FONT = '11px system-ui, "DejaVu Sans", sans-serif';
   var t = whole(), dark = window.matchMedia("(prefers-color-scheme: dark)"), hidden = { idle: true }, swatches = [];
   // In columns, both included; null: nothing is selected.
   var chosen = null, anchor = null, drags = false, timer = null;
@@ -163,6 +163,10 @@
     });
     pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--text");
     axis(width, high - AXIS / 2);
+    D.triggers.forEach(function (f) {
+      var at = Number(BigInt(f.at) - column(0)) / t.width;
+      if (at >= 0 && at < t.columns) { pen.fillText("\u25bc", Math.min(at * w, width - 9) - 4, high - AXIS - 4); }
+    });
     if (chosen) {
       pen.fillStyle = dark.matches ? "rgba(138,180,248,0.35)" : "rgba(11,87,208,0.28)";
       pen.fillRect(chosen[0] * w, 0, (chosen[1] - chosen[0] + 1) * w, high - AXIS);
@@ -270,6 +274,23 @@
     if (a >= 0 && a <= b && b < t.columns) { anchor = [a, b]; chosen = [a, b]; }
   }
 
+  // -- triggers that fired -------------------------------------------------------------------------------
+
+  // A link leads to the seconds around it.
+  function triggers() {
+    var table;
+    if (!D.triggers.length) { return; }
+    add(page, "h2", "Triggers" + (D.triggers.length === D.triggers_shown ? " (the newest " + D.triggers_shown + ")" : ""));
+    table = add(add(page, "div", null, { "class": "table" }), "table", null, { id: "triggers" });
+    cells(add(table, "tr"), [["at", 0, "th"], ["what fired", 0, "th"]]);
+    D.triggers.forEach(function (f) {
+      var row = add(table, "tr"), at = BigInt(f.at);
+      link(add(row, "td"), day(f.at) + " " + clock(f.at, true), address("", [["since", String(at - AROUND)], ["until", String(at + AROUND)],
+        ["mode", D.mode]].concat(otherPairs())));
+      cells(row, [[f.text, 0]]);
+    });
+  }
+
   // -- the recordings ------------------------------------------------------------------------------------
 
   function recordings() {
@@ -310,5 +331,6 @@
     zoomButton.disabled = true;
     add(page, "p", D.error, { "class": "error", id: "error" });
   }
+  triggers();
   recordings();
 })();
