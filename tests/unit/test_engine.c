@@ -503,8 +503,15 @@ TEST(engine_figures_drop_rows_of_processes_that_ended)
 	CHECK_INT(e->rows.count, 1);
 	CHECK(first()->row == 0 && e->rows.rows[0].pid == pid);
 	CHECK_INT(e->rows.rows[0].cpu_time, 5);
-	/* Stacks have the numbers of rows. */
+	/* Their CPU time stays in the sum, and their frames are in no stack. */
 	e->settings.mode_count = 1;
+	processes__add(&e->rows);
+	e->rows.rows[1].cpu_time = 7;
+	many_ended();
+	CHECK_INT(e->rows.count, 1);
+	CHECK_INT(e->cpu_time_dropped, 7);
+	/* Frames of processes have the numbers of rows. */
+	groups__add(&e->resolver.groups, GROUP_PROCESS);
 	many_ended();
 	CHECK_INT(e->rows.count, 2001);
 	tear_down();

@@ -71,6 +71,24 @@ TEST(restart_of_many_threads_keeps_those_that_were_sampled)
 	tear_down();
 }
 
+/* Of a measurement that goes on: `extprof stat' beside a program that makes threads without an end. */
+TEST(threads_that_ended_are_forgotten_if_they_are_many)
+{
+	set_up_threads();
+	send_in(30, 3, 77, 1);
+	for (uint32_t i = 0; i < 3 * THREADS_KEPT; i++) {
+		threads__note(&vm.threads, 1000 + i, 9, 5000 + i);
+		threads__tidy(&vm.threads);
+	}
+	CHECK(vm.threads.count <= THREADS_KEPT + 1);
+	CHECK_INT(vm.threads.list[0].serial, 30);
+	CHECK(vm.threads.list[0].frame != 0);
+	CHECK(threads__note(&vm.threads, 30, 3, 77) == &vm.threads.list[0]);
+	/* Its name is read again when it comes again. */
+	CHECK_INT(threads__note(&vm.threads, 1000, 9, 5000)->serial, 1000);
+	tear_down();
+}
+
 TEST(restart_drops_rows_of_processes)
 {
 	bool kept[4] = { true, false, true, true };

@@ -391,7 +391,7 @@ int engine__figures_next(struct engine *e, struct diag *d)
 		f->calls[i].before = f->calls[i].now;
 	f->at_before = f->at;
 	err = figures__next_interval(&f->sums);
-	engine__tidy_rows(e);
+	engine__tidy(e);
 	return err ? diag__set(d, DIAG_INTERNAL, -err, "out of memory for the figures") : 0;
 }
 

@@ -114,6 +114,7 @@ static void describe(const struct engine *e, struct report_meta *m)
 	m->duration = (double)window_of(e) / 1e9;
 	if (e->started)
 		m->paused = engine__paused(e, recorded_until(e));
+	m->cpu_time += e->cpu_time_dropped;
 	for (uint32_t i = 0; i < e->rows.count; i++) {
 		const struct process_row *r = &e->rows.rows[i];
 

@@ -148,6 +148,7 @@ struct engine {
 	bool snapshot;		/* there was one since the last step */
 	bool fresh;		/* the window has just begun: there was no step since */
 	uint64_t lost_events, lost_accounts;	/* before the last restart */
+	uint64_t cpu_time_dropped;	/* ns: of rows that were dropped since then */
 	uint64_t begun_before;	/* collections that had begun before the recording, as they were at the last restart */
 	time_t started_wall;
 	uint64_t ask_at;	/* for names to be kept; CLOCK_MONOTONIC, ns */
@@ -513,8 +514,8 @@ void engine__end_waits(struct engine *e);
 
 /* restart.c: a new window, see engine.h */
 
-/* Of a measurement without modes: drop the rows of processes that have ended, if they are many. */
-void engine__tidy_rows(struct engine *e);
+/* Of figures by intervals, which go on without an end: drop threads and processes that have ended, if they are many and no stack has them. */
+void engine__tidy(struct engine *e);
 /* Like engine__restart(), after a snapshot.  The file of a recording has ended. */
 int engine__forget(struct engine *e, struct diag *d);
 

@@ -209,26 +209,48 @@ void threads__refresh(struct threads *t, bool all)
 			read_name(t, &t->list[i]);
 }
 
+/* The list has become that long, with other numbers. */
+static void renumber(struct threads *t, uint32_t count)
+{
+	t->count = count;
+	map64__clear(&t->map);
+	/* The map has room: it had these keys before. */
+	for (uint32_t i = 0; i < count; i++)
+		map64__add(&t->map, t->list[i].serial, i);
+}
+
 void threads__restart(struct threads *t)
 {
 	bool many = t->count > THREADS_KEPT;
 	uint32_t count = 0;
 
-	if (many)
-		map64__clear(&t->map);
 	for (uint32_t i = 0; i < t->count; i++) {
 		bool had_frame = t->list[i].frame;
 
 		t->list[i].frame = 0;
-		if (!many || !had_frame)
-			continue;
-		t->list[count] = t->list[i];
-		/* The map has room: it had these keys before. */
-		map64__add(&t->map, t->list[count].serial, count);
-		count++;
+		if (many && had_frame)
+			t->list[count++] = t->list[i];
 	}
 	if (many)
-		t->count = count;
+		renumber(t, count);
+}
+
+void threads__tidy(struct threads *t)
+{
+	uint32_t count = 0;
+
+	/* As many again: then a thread is looked at twice on average. */
+	if (t->count <= THREADS_KEPT || t->count / 2 < t->tidied)
+		return;
+	for (uint32_t i = 0; i < t->count; i++) {
+		if (!t->list[i].frame)
+			read_name(t, &t->list[i]);
+		if (t->list[i].frame || !(t->list[i].gone || t->exited))
+			t->list[count++] = t->list[i];
+	}
+	if (count < t->count)
+		renumber(t, count);
+	t->tidied = count;
 }
 
 static void add_bare_name(const struct thread *thread, struct text *out)

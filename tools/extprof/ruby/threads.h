@@ -44,6 +44,7 @@ struct threads {
 	const struct memory *memory;
 	struct thread *list;
 	uint32_t count;
+	uint32_t tidied;	/* so many there were after threads__tidy() */
 	size_t room;
 	struct map64 map;	/* serial -> number in list */
 	bool exited;
@@ -82,6 +83,11 @@ void threads__refresh(struct threads *t, bool all);
  * another thread is read again when a sample of it comes.
  */
 void threads__restart(struct threads *t);
+/*
+ * The profile goes on without an end: forget threads that have ended and have no frame in it, when there are many.  Threads
+ * move in the list then.
+ */
+void threads__tidy(struct threads *t);
 
 /* The frame of the thread.  Its name, clean, is appended to an empty text, and stays there: "worker 1", "main", "#5", "ractor 2 main". */
 void thread__frame(const struct thread *thread, struct text *name, struct frame *f);
