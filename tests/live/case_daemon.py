@@ -541,6 +541,47 @@ def as_a_user_of_its_own(ctx):
     return ", ".join("%s: %d of root, %d of another" % (mode, n["root"], n["other"]) for mode, n in got.items())
 
 
+SHORT = """
+def work(s) = (t = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + s; nil while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < t)
+work(0.05)
+"""
+
+
+@case(timeout=240, patient=True)
+def many_short_processes(ctx):
+    """Thousands of processes that are no rubies, and rubies that work for 50 ms each: the daemon has the CPU time of these, and its
+    memory and descriptors stay few. EXTPROF_TESTS_PROCESSES=10000 for more."""
+    count = int(os.environ.get("EXTPROF_TESTS_PROCESSES", "2000"))
+    rubies = max(40, count // 20)
+    path = ctx.write("daemon_short.rb", SHORT)
+    # All rubies: which one it is, it knows when it has looked at a process.
+    daemon = start(ctx, "-F", "199", "--rotate", "5s")
+    begun = time.monotonic()
+    before = resident(daemon), len(os.listdir("/proc/%d/fd" % daemon.pid))
+    others = subprocess.Popen(["sh", "-c", "i=0; while [ $i -lt %d ]; do /bin/true; i=$((i+1)); done" % count])
+    for _ in range(rubies):
+        status = ctx.ruby(path).wait(60)
+        check(status == 0, "a ruby ended with %s", status)
+    check(others.wait(200) == 0, "the others did not end")
+    took = time.monotonic() - begun
+    time.sleep(1)
+    after = resident(daemon), len(os.listdir("/proc/%d/fd" % daemon.pid))
+    end(daemon)
+    rows = [case_rotate.sql(ctx, p, "SELECT count(DISTINCT pid), coalesce(sum(value), 0) FROM samples WHERE mode='cpu' AND command LIKE "
+                            "'%daemon_short.rb%' AND stack_text(stack) LIKE '%Object#work%'")[0] for p in files(ctx)]
+    seen, cpu = sum(int(r[0]) for r in rows), sum(int(r[1]) for r in rows) / 1e9
+    check(seen >= 0.95 * rubies, "%d of %d rubies were seen", seen, rubies)
+    check(abs(cpu - 0.05 * rubies) < 0.1 * 0.05 * rubies, "%.2f s by samples, %.2f s by their clocks", cpu, 0.05 * rubies)
+    check(after[0] - before[0] < 24 << 10 and after[1] - before[1] < 32, "memory %d to %d KiB, descriptors %d to %d", before[0], after[0], before[1], after[1])
+    return "%d and %d rubies in %.0f s: %.2f of %.2f s of their CPU time, %.1f to %.1f MiB, %d to %d descriptors" % (
+        count, rubies, took, cpu, 0.05 * rubies, before[0] / 1024, after[0] / 1024, before[1], after[1])
+
+
+def resident(daemon):
+    with open("/proc/%d/status" % daemon.pid) as f:
+        return int(re.search(r"^VmRSS:\s*(\d+)", f.read(), re.M)[1])
+
+
 @case(timeout=60)
 def refusals(ctx):
     """One daemon a folder; the folder is the daemon's alone."""
