@@ -582,6 +582,26 @@ def resident(daemon):
         return int(re.search(r"^VmRSS:\s*(\d+)", f.read(), re.M)[1])
 
 
+@case(timeout=120)
+def a_kernel_without_types(ctx):
+    """Without BTF no program is loaded: the log says so, and the processes are read from outside."""
+    ctx.write("none.conf", "")
+    ruby = ctx.ruby(ctx.write("daemon_without_btf.rb", case_rotate.PROGRAM))
+    ruby.expect("ready")
+    # Of this process alone the folder is empty.
+    daemon = ctx.start(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/kernel/btf && exec "$@"', "sh", harness.EXTPROF, "daemon", "--config",
+                        ctx.path("none.conf"), "--name", "daemon_without_btf.rb", "--rotate", "1s", ctx.path("history")],
+                       stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    daemon.says("does not describe its types (no /sys/kernel/btf/vmlinux): the memory of the processes is read from outside instead")
+    harness.until(lambda: len(files(ctx)) >= 3, "there are not 3 files", timeout=60)
+    end(daemon)
+    spans = case_rotate.log_of(ruby)
+    run = ctx.extprof("report", ctx.path("history"), "-m", "cpu", "--unit", "samples", "-f", "folded").ok()
+    got = folded_of(run)
+    check(sum(got.values()) > 10 and len(spans) > 2, "%s of %d turns", got, len(spans))
+    return "%s samples" % got
+
+
 @case(timeout=60)
 def refusals(ctx):
     """One daemon a folder; the folder is the daemon's alone."""

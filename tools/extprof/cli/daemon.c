@@ -431,6 +431,8 @@ static int record(struct daemon *d, struct extprof_error *e)
 
 	if (err)
 		return err;
+	/* It sees less, and costs more. */
+	run__tell_reader(&d->run);
 	notify__send("READY=1");
 	begin_cost(d);
 	err = daemon_stuck__begin(&d->stuck, d->run.options, &d->folder, d->keep_for, e);

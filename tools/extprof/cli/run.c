@@ -115,7 +115,7 @@ static int check_interrupt(const struct run *r, struct extprof_error *e)
 	return message__set(e, EXTPROF_NOT_READY, EINTR, "nothing was measured yet");
 }
 
-static void tell_reader(const struct run *r)
+void run__tell_reader(const struct run *r)
 {
 	const char *why, *reader = extprof_recording_reader(r->recording, &why);
 
@@ -135,7 +135,7 @@ static int begin(struct run *r, struct extprof_error *e)
 	if (err)
 		return err;
 	if (!r->quiet)
-		tell_reader(r);
+		run__tell_reader(r);
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (r->epoll_fd < 0)
 		return message__set(e, EXTPROF_INTERNAL, errno, "cannot wait: %s", strerror(errno));

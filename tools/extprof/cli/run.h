@@ -64,6 +64,8 @@ struct run {
 void run__init(struct run *r, struct options *options, const struct run_ops *ops, void *context);
 /* All that can fail before the recording, and its beginning.  0 or -errno with *e filled. */
 int run__begin(struct run *r, struct extprof_error *e);
+/* Say it if eBPF cannot be used.  run__begin() has done so unless it was to be quiet. */
+void run__tell_reader(const struct run *r);
 /* Until it ends.  Without ops::ended the recording is finished then.  1: there was
  * nothing to record, and *e says why. */
 int run__go(struct run *r, struct extprof_error *e);
