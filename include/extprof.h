@@ -648,6 +648,16 @@ typedef int (*extprof_writer)(void *context, const void *data, size_t size);
 EXTPROF_API int extprof_recording_write_to(struct extprof_recording *recording, const char *format,
 					   const struct extprof_write_options *options, extprof_writer writer,
 					   void *context, struct extprof_error *error);
+/*
+ * A stream for all functions that write to a FILE, whose bytes go to `writer`, in pieces and in their order: for programs and
+ * languages that have no FILE.  Close it before `context` goes.  0 or negative errno.
+ */
+struct extprof_stream;
+EXTPROF_API int extprof_stream_open(struct extprof_stream **stream, extprof_writer writer, void *context, struct extprof_error *error);
+/* It belongs to the stream, and is not to be closed. */
+EXTPROF_API FILE *extprof_stream_file(const struct extprof_stream *stream);
+/* What is left in the buffer is written.  0, or what `writer` returned when it failed.  NULL is accepted. */
+EXTPROF_API int extprof_stream_close(struct extprof_stream *stream, struct extprof_error *error);
 /* The profile of the first mode as of finish or snapshot.  Destroy the report before the recording. */
 EXTPROF_API int extprof_recording_report(struct extprof_recording *recording, struct extprof_report **report,
 					 struct extprof_error *error);

@@ -90,40 +90,18 @@ int extprof_recording_write(struct extprof_recording *r, const char *name,
 	return err;
 }
 
-/* An output that goes to a function. */
-struct writer_sink {
-	extprof_writer writer;
-	void *context;
-	int err;
-};
-
-static ssize_t writer_sink__write(void *cookie, const char *data, size_t size)
-{
-	struct writer_sink *s = cookie;
-
-	if (!s->err)
-		s->err = s->writer(s->context, data, size);
-	if (!s->err)
-		return (ssize_t)size;
-	errno = s->err < 0 ? -s->err : EIO;
-	return 0;
-}
-
 int extprof_recording_write_to(struct extprof_recording *r, const char *name, const struct extprof_write_options *options,
 			       extprof_writer writer, void *context, struct extprof_error *error)
 {
-	struct writer_sink sink = { .writer = writer, .context = context };
-	FILE *to = fopencookie(&sink, "w", (cookie_io_functions_t){ .write = writer_sink__write });
-	int err;
+	struct extprof_error closed = { .size = sizeof(closed) };
+	struct extprof_stream *to;
+	int close_err, err = extprof_stream_open(&to, writer, context, error);
 
-	if (!to)
-		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
-	err = extprof_recording_write(r, name, options, to, error);
-	/* fclose() writes what is left in the buffer. */
-	if (fclose(to) && !err)
-		err = error__set(error, DIAG_OUTPUT, sink.err < 0 ? -sink.err : EIO, "the profile could not be written: %s",
-				 strerror(sink.err < 0 ? -sink.err : EIO));
-	return err;
+	if (err)
+		return err;
+	err = extprof_recording_write(r, name, options, extprof_stream_file(to), error);
+	close_err = extprof_stream_close(to, err ? &closed : error);
+	return err ? err : close_err;
 }
 
 int extprof_recording_report_mode(struct extprof_recording *r, const char *mode, const char *unit,
