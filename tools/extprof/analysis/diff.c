@@ -142,7 +142,7 @@ static int add_owner(struct diff *d, struct map64 *map, int side, const struct r
 	return 0;
 }
 
-/* Of rows that changed by as much, the larger one tells more. */
+/* If rows changed by as much, the larger one tells more. */
 static int larger_first(const struct diff_change *x, const struct diff_change *y)
 {
 	double of_x = x->share[0] + x->share[1], of_y = y->share[0] + y->share[1];

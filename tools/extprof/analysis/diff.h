@@ -101,7 +101,7 @@ void diff__add_name(const struct diff_options *o, int side, struct text *to);
 /* The version of the code of a side: " (commit 0123456789ab)"; nothing if it is not known. */
 void diff__add_version(const struct diff *d, int side, struct text *to);
 
-/* Of a side: which share of it --focus has left out; it has something. */
+/* Which share of a side --focus has left out; it has something. */
 double diff__left_out(const struct report *r);
 
 /* Each: 0 or -errno, of the stream or -ENOMEM.  They order the lists. */

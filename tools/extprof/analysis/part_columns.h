@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "recording/requests.h"
 
-/* Of one of them, with a blank before it. */
+/* The width of one of them, with a blank before it. */
 #define PART_COLUMN 9u
 
 struct part_columns {

@@ -32,7 +32,7 @@ struct requests_by_value {
 	struct requests_by_mean all;
 	/* By requests_by__sort(): */
 	struct requests_by_mean slow;	/* those that are not shorter than the 95th percentile */
-	/* As they were seen, and as long as they can have been: the real one is not outside of both. */
+	/* Their times as they were seen, and as long as they can have been: the real one is not outside of both. */
 	uint64_t seen[BY_PERCENTILES], most[BY_PERCENTILES];
 };
 

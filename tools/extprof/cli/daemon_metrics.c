@@ -10,7 +10,7 @@
 #include "cli/messages.h"
 #include "cli/output_file.h"
 
-/* Who collects metrics is another user. */
+/* Metrics are collected by another user. */
 #define FILE_MODE 0644
 
 static bool has_mode(const char *modes, const char *mode)

@@ -9,7 +9,7 @@
 /* Those of sql and redact, and of commands that have only the ones of each command. Each ends with zeros. */
 extern const struct argp_option few_options_sql[], few_options_redact[], few_options_none[];
 
-/* As options__list(), with --help, --usage and --version. */
+/* The same as options__list(), with --help, --usage and --version. */
 void few_options__list(const struct argp_option *rows, FILE *to);
 
 #endif /* EXTPROF_FEW_OPTIONS_H */

@@ -17,7 +17,7 @@
 /* Limits of commands that read recordings. */
 #define OPTIONS_FILES 10000
 #define OPTIONS_FILTERS 16u
-/* Of requests that are sent. */
+/* Headers of requests that are sent. */
 #define OPTIONS_HEADERS HEADERS_MAX
 /* Bytes of one trigger, and of all of them. */
 #define OPTIONS_TRIGGER 80u

@@ -29,7 +29,7 @@ struct power_needs {
 				 * without CAP_SYS_PTRACE: what is given back would be missing for that */
 };
 
-/* Of those that it has: a mask of 1 << CAP_ of linux/capability.h. */
+/* The capabilities that it has: a mask of 1 << CAP_ of linux/capability.h. */
 uint64_t power__wanted(const struct power_needs *n, uint64_t permitted);
 
 /*

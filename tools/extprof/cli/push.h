@@ -11,7 +11,7 @@
 #include "send/receiver.h"
 #include "send/state.h"
 
-/* Of this run. */
+/* Counts of this run. */
 struct push_counts {
 	uint64_t requests, bytes;	/* that were taken */
 	uint64_t refused, rejected;	/* as in struct state_totals */

@@ -105,7 +105,7 @@ static int list(struct look *l)
 	return err;
 }
 
-/* As of struct state_segment. */
+/* The same as in struct state_segment. */
 struct identity {
 	uint64_t inode, time, size;
 };
@@ -115,7 +115,7 @@ static uint64_t time_of(const struct stat *st)
 	return st->st_mtim.tv_sec < 0 ? 0 : (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
 }
 
-/* Of a file with its log.  false: it is gone, or it is none. */
+/* The inode, time and size of a file, with its log.  false: it is gone, or it is none. */
 static bool identify(const char *path, struct identity *id)
 {
 	char wal[PATH_MAX + 8];

@@ -25,7 +25,7 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-/* As pprof's output calls it. */
+/* The name that pprof's output has. */
 static const char *unit(const char *text)
 {
 	return text && !strcmp(text, "ns") ? "nanoseconds" : text ? text : "";

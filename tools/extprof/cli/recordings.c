@@ -173,7 +173,7 @@ static int verify_one(const char *file)
 		return status;
 	extprof_clean(clean, sizeof(clean), file);
 	if (extprof_recorded_verify(r, &check, &e)) {
-		/* Of several it is to be seen which one. */
+		/* If there are several, it is to be seen which one. */
 		fprintf(stderr, "extprof: %s is not right\n", clean);
 		status = message__fail(&e);
 	} else {

@@ -68,7 +68,7 @@ static bool is_table(const char *format)
 static void set_options(struct writing *w, const struct options *o, const char *output)
 {
 	bool shown = !output || !strcmp(output, "-");
-	/* Of a table they are its rows: what a stack is in stays. */
+	/* In a table they are its rows: what a stack is in stays. */
 	bool table = is_table(w->format);
 	unsigned int methods = (unsigned int)options__number(o, OPTION_TOP, 0);
 

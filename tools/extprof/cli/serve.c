@@ -130,7 +130,7 @@ static int run(int argc, char **argv, bool implied)
 	} else {
 		/* A write to who is gone is an error of that write. */
 		signal(SIGPIPE, SIG_IGN);
-		/* Who has started this may ignore it: then no process would have a status. */
+		/* The process that has started this may ignore it: then no process would have a status. */
 		signal(SIGCHLD, SIG_DFL);
 		signals__block(&signals);
 		status = serve(&o, &signals);

@@ -21,7 +21,7 @@ struct top_account *top_row__account(struct top_row *row)
 	return row ? row->account : NULL;
 }
 
-/* Of equal numbers the one with most comes first: a thread can have another name now. */
+/* If numbers are equal, the one with most comes first: a thread can have another name now. */
 static int by_number(const void *a, const void *b)
 {
 	const struct top_row *x = *(struct top_row *const *)a, *y = *(struct top_row *const *)b;

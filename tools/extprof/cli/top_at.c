@@ -238,7 +238,7 @@ static int load(struct top_at *t, struct extprof_error *e)
 	t->show.message[0] = '\0';
 	if (!err && recorded)
 		err = extprof_recorded_reports(recorded, &o, reports, EXTPROF_REPORTS_MAX, &count, e);
-	/* Of another mode the rates may differ, and the head can do without it. */
+	/* The rates of another mode may differ, and the head can do without it. */
 	if (err && e->code == EXTPROF_USAGE && r->modes) {
 		o.modes = r->modes;
 		err = extprof_recorded_reports(recorded, &o, reports, EXTPROF_REPORTS_MAX, &count, e);

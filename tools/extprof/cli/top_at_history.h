@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Of which times there are recordings, for extprof top --at. */
+/* The times that have recordings, for extprof top --at. */
 #ifndef EXTPROF_TOP_AT_HISTORY_H
 #define EXTPROF_TOP_AT_HISTORY_H
 

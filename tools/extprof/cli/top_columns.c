@@ -22,7 +22,7 @@
 #define GROUP_WIDTH 22u
 #define PROCESS_WIDTH 16u
 
-/* Of threads and processes: the more important first. */
+/* Columns of threads and processes: the more important first. */
 static const uint8_t order[] = {
 	TOP_TOTAL_SHARE, TOP_GROWTH, TOP_CPU, TOP_RESIDENT, TOP_STATE + EXTPROF_STATE_RUNNING, TOP_STATE + EXTPROF_STATE_GVL, TOP_GVL,
 	TOP_GC, TOP_LIVE_SLOTS, TOP_MADE, TOP_IDLE, TOP_STATE + EXTPROF_STATE_RUNNABLE,
@@ -67,7 +67,7 @@ static unsigned int width_of(unsigned int number)
 
 /* -- which there are ------------------------------------------------------------------------------- */
 
-/* Of code and states: in a narrow line numbers go, and the names stay. */
+/* Columns of code and states: in a narrow line numbers go, and the names stay. */
 static void choose_of_code(const struct top_state *s, const struct top_head *h, unsigned int width, struct top_columns *c)
 {
 	bool self = has_self(s->choice.view), by_total = !self || s->choice.sort == TOP_BY_TOTAL;

@@ -261,7 +261,7 @@ static int count_frame(struct top_model *m, enum top_view view, struct top_key *
 	return count_row(m, &m->by_thread[view], k, value, self);
 }
 
-/* Of processes of several machines. */
+/* For processes of several machines. */
 static const char *host_of(const struct extprof_frame *f)
 {
 	return f && f->kind == EXTPROF_FRAME_PROCESS && f->key ? f->key : "";

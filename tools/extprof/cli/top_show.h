@@ -20,7 +20,7 @@ struct top_show {
 int top_show__choose(struct top_show *s, const struct top_row ***rows, uint32_t *count);
 /* On the screen. */
 void top_show__draw(struct top_show *s);
-/* As text, all modes one after the other.  0 or -errno with *e filled. */
+/* Print all modes as text, one after the other.  0 or -errno with *e filled. */
 int top_show__print(struct top_show *s, struct extprof_error *e);
 /* What was printed is written.  0 or -errno with *e filled. */
 int top_show__flush(struct extprof_error *e);

@@ -87,7 +87,7 @@ static void add_titles(const struct top_state *s, const struct top_head *h, unsi
 		top_line__add(l, places[s->choice.view]);
 }
 
-/* Of which time the numbers are. */
+/* The time that the numbers are of. */
 static const char *period_of(const struct top_head *h, bool all)
 {
 	if (h->span)

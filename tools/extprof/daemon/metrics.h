@@ -11,9 +11,9 @@
 #include <stdio.h>
 
 #define METRICS_PROCESSES_MAX 128u
-/* Of one kind of process. */
+/* Values of one kind of process. */
 #define METRICS_VALUES_MAX 256u
-/* Of all kinds: each has a line for each counter and state. */
+/* Values of all kinds: each has a line for each counter and state. */
 #define METRICS_SERIES_MAX 1024u
 /* What has no room, and a value that could not be read. */
 #define METRICS_OTHER "(other)"

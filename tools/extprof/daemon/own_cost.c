@@ -44,7 +44,7 @@ static uint32_t lower(const struct own_cost *c, double share)
 	return rate ? rate : 1;
 }
 
-/* As it would have been on the way down. */
+/* The rate that it would have had on the way down. */
 static uint32_t higher(const struct own_cost *c)
 {
 	uint32_t rate = c->most;

@@ -15,7 +15,7 @@ struct own_cost {
 	double share;		/* of one CPU that it may use; 0: there is no budget */
 	uint64_t window;	/* ns */
 	uint32_t most, rate;	/* that was asked for, and that there is */
-	/* Of the window that goes on: when it began, CLOCK_MONOTONIC, ns, and the CPU time at that time, s. */
+	/* The window that goes on: when it began, CLOCK_MONOTONIC, ns, and the CPU time at that time, s. */
 	uint64_t since;
 	double used;
 	uint32_t above, room;	/* windows that were so, one after the other */

@@ -85,7 +85,7 @@ struct doing {
 	bool counted;		/* a thread that lives has run */
 };
 
-/* Of several threads that tick, the timer is one: that with most. */
+/* If several threads tick, the one with most ticks is the timer. */
 static void note_ticks(struct doing *d, uint64_t ran, uint64_t slices)
 {
 	if (ran > d->ticked && slices <= (uint64_t)((double)d->passed / SECOND * STILL_TICKS_MAX) && ran <= slices * STILL_TICK_MAX)

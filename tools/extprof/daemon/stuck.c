@@ -80,7 +80,7 @@ static bool has_label(const struct extprof_dump_thread *t)
 	return false;
 }
 
-/* Of what the thread runs; never 0. */
+/* A hash of what the thread runs; never 0. */
 static uint64_t place_of(const struct extprof_dump_thread *t)
 {
 	const struct extprof_stack *s = t->fiber_count ? t->fibers[0]->stack : NULL;
@@ -215,7 +215,7 @@ static bool hangs_on(const struct judging *j, const struct extprof_dump_thread *
 	return !task || (j->now > task->since && j->now - task->since >= j->length);
 }
 
-/* Who waits for the GVL says nothing of why it is not free. */
+/* A thread that waits for the GVL does not tell why the GVL is not free. */
 static void name_thread(struct stuck_finding *f, const struct extprof_dump_thread *t)
 {
 	for (unsigned int i = 0; i < STUCK_NAMED_MAX; i++) {

@@ -7,10 +7,10 @@
 #include "base/array.h"
 #include "base/deadline.h"
 
-/* Of one step, ns.  More is done if nobody else has something to be done. */
+/* Time for one step, ns.  More is done if nobody else has something to be done. */
 #define VM_TIME 5000000ull
 #define USER_TIME 10000000ull
-/* Of the end of a recording, ns.  The ring holds less than what takes so long, unless stacks are all new. */
+/* Time at the end of a recording, ns.  The ring holds less than what takes so long, unless stacks are all new. */
 #define VM_TIME_AT_END 700000000ull
 #define USER_TIME_AT_END 1000000000ull
 

@@ -43,7 +43,7 @@ int engine__describe(struct engine *e, struct process *p, const struct vm *vm)
 	snprintf(row->command, sizeof(row->command), "%s", p->target.command);
 	/* It is that of its parent so far, or that of the program before: a container's program is executed in its group. */
 	cgroup = process__cgroup(p->pid);
-	/* Of one that ends the kernel says the root. */
+	/* For a process that ends the kernel tells the root. */
 	if (cgroup && (!row->cgroup || (strcmp(cgroup, "/") && (!vm->space || address_space__lives(vm->space))))) {
 		free(row->cgroup);
 		row->cgroup = cgroup;

@@ -31,7 +31,7 @@ struct engine_heap {
 	uint32_t held_after;		/* objects that were held after the last look */
 	struct sink *sink;		/* who is told */
 	uint64_t settled_at;		/* when what lives was last looked for; CLOCK_MONOTONIC, ns */
-	/* Of one of several files: what had happened before it began, and how many objects lived then. */
+	/* For one of several files: what had happened before it began, and how many objects lived then. */
 	struct object_counts before;
 	uint64_t objects_before;
 };

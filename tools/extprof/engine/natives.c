@@ -27,7 +27,7 @@ int engine__open_natives(struct engine *e, struct diag *d)
 		err = searcher__create(&e->native_searcher, &e->settings.executor);
 	if (err)
 		return diag__set(d, DIAG_INTERNAL, -err, "cannot read native code: %s", strerror(-err));
-	/* Of processes that were chosen each may have all. */
+	/* If the processes were chosen, each may have all. */
 	if (e->settings.selection.all)
 		native__share(e->native_frames.native, &native_bounds);
 	if (e->settings.no_demangle)

@@ -254,7 +254,7 @@ static void count_mode(struct triggers *t, const struct trigger *trigger, const 
 	}
 }
 
-/* Of a wait, ns.  Two modes can show one; in a mode its holders have shares of it. */
+/* The length of a wait, ns.  Two modes can show one; in a mode its holders have shares of it. */
 static uint64_t length_of(const struct sink_sample *s)
 {
 	uint64_t sum = 0;

@@ -378,7 +378,7 @@ static void end_all(struct engine *e, const struct session_waits *waits, bool at
 
 	if (!r.walker)
 		return;
-	/* Of processes that were chosen each may have all. */
+	/* If the processes were chosen, each may have all. */
 	if (e->settings.selection.all)
 		r.time.max = r.until > now ? r.until - now : 1;
 	/* Without memory the stacks say that their functions are missing. */

@@ -146,7 +146,7 @@ void frame__add_bare(const struct frame *f, struct text *out);
 /* The same with its number: "worker 1 (42)". */
 void frame__add_numbered(const struct frame *f, struct text *out);
 
-/* Of all parts. */
+/* A hash of all parts. */
 uint64_t frame__hash(const struct frame *f);
 bool frame__is_same(const struct frame *a, const struct frame *b);
 

@@ -17,7 +17,7 @@
 #include "source/call_kinds.h"
 #include "source/syscall_set.h"
 
-/* Of the files that a queue of epoll(7) watches: so many are named, and so many lines are counted. */
+/* So many of the files that a queue of epoll(7) watches are named, and so many lines are counted. */
 #define WATCHED_NAMED 4u
 #define WATCHED_MAX 65536u
 

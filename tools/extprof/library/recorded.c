@@ -19,7 +19,7 @@
 
 /* No statement of SQL takes longer, ns. */
 #define TIME_MAX (600 * 1000000000ull)
-/* Of several recordings, so much more for each, ns. */
+/* If there are several recordings, so much more for each, ns. */
 #define TIME_OF_ONE (60 * 1000000000ull)
 
 struct extprof_recorded {
@@ -400,7 +400,7 @@ static int read_source(void *context, const char *path, char **text, size_t *len
 	return found;
 }
 
-/* Of what lives nothing can be left. */
+/* Nothing can be left out of mode heap. */
 static int explain_nothing(const struct extprof_recorded *r, const struct extprof_recorded_options *o, const struct reports *reports,
 			   struct extprof_error *error)
 {

@@ -21,7 +21,7 @@ struct deadline *recorded__deadline(struct extprof_recorded *r);
 
 /* All of them. */
 struct recording_reader *const *recorded__readers(const struct extprof_recorded *r, uint32_t *count);
-/* As extprof_recorded_times(), of one of them. */
+/* The same as extprof_recorded_times(), for one of them. */
 int recorded__times(struct recording_reader *reader, uint64_t *begin, uint64_t *end, struct extprof_error *error);
 /* Reading of `count` recordings begins, of which it has some or all: several have more time than one. */
 void recorded__start_time(struct extprof_recorded *r, uint32_t count);

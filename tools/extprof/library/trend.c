@@ -118,7 +118,7 @@ static int add_all(struct trend *t, const struct moment_of *list, uint32_t count
 	return found ? 0 : error__set(error, DIAG_RECORDING, ENODATA, "no stack of the recordings has a method of that name");
 }
 
-/* Of the recording that what was asked for. */
+/* The part of the recording that was asked for. */
 static void clip(struct trend_row *row, uint64_t since, uint64_t until)
 {
 	if (row->begin < since)

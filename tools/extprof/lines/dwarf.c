@@ -225,7 +225,7 @@ static void descend(Dwarf_Die *parent, Dwarf_Addr address, struct functions *to,
 		if (!is_scope(tag) || dwarf_haspc(&die, address) <= 0)
 			continue;
 		if (tag == DW_TAG_inlined_subroutine) {
-			/* Of too many the innermost ones are left out. */
+			/* If there are too many, the innermost ones are left out. */
 			if (to->count == LINES_DEPTH_MAX) {
 				to->more = die;
 				to->has_more = true;

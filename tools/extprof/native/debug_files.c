@@ -102,7 +102,7 @@ static void try_cache(struct search *s)
 	const char *id = s->module->build_id, *home = getenv("HOME"), *cache = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME");
 	struct text path = { 0 };
 
-	/* As debuginfod-find looks for them. */
+	/* The places where debuginfod-find looks for them. */
 	if (cache && *cache)
 		text__addf(&path, "%s/%s/debuginfo", cache, id);
 	else if (xdg && *xdg)

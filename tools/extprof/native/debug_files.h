@@ -15,7 +15,7 @@
 struct debug_module {
 	const char *path;	/* of the module; of a recording it is what somebody wrote */
 	const char *build_id;	/* in hex; "": it has none, and nothing is looked for */
-	/* Of a process that was followed. */
+	/* If the process was followed: */
 	int fd;			/* the module itself, open for reading; it stays the caller's.  -1: none */
 	uint64_t size;
 	pid_t pid;		/* who had it mapped: debug information is looked for below its root first, with its rights.  0: none */

@@ -178,7 +178,7 @@ void native__take_names(struct native *n, struct native_file *f, struct native_w
 	/* Its number stays its own as long as it is open. */
 	f->fd = w->fd;
 	w->fd = -1;
-	/* Of some functions the names are there. */
+	/* Names of some functions are there. */
 	if (w->late)
 		return;
 	if (!take_room_for_names(n, w->number, size))

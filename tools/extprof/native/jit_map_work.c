@@ -56,7 +56,7 @@ static uint64_t tick(void)
 	return SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
-/* Of another process that had the pid, or of the program that this one ran before?  `time`: when it was made, or written.  The
+/* Is it of another process that had the pid, or of the program that this one ran before?  `time`: when it was made, or written.  The
  * beginning of a process is known to a tick of the kernel.  The time of a file is up to a tick too early: so none is taken that is
  * too old. */
 static bool is_left_over(const struct native_work *w, uint64_t time)
@@ -126,7 +126,7 @@ static int compare(struct native_work *w)
 	if (w->unchanged || !w->before_map.inode || w->map.inode != w->before_map.inode ||
 	    w->map.device != w->before_map.device || w->map.size >= w->before_map.size)
 		return 0;
-	/* Who writes it anew has perhaps not come to its end. */
+	/* A process that writes it anew has perhaps not come to its end. */
 	return is_same(&w->map, &w->seen_map) ? 0 : -EAGAIN;
 }
 

@@ -28,7 +28,7 @@
 
 enum jit_map_state { JIT_MAP_UNREAD, JIT_MAP_WANTED, JIT_MAP_BEING_READ, JIT_MAP_READ };
 
-/* Of one process and the program that it executes. */
+/* The map of one process and the program that it executes. */
 struct jit_map {
 	bool used, ended;	/* ended: it is not read any more */
 	bool over;		/* no sample has it any more: the slot is free when it is not being read */

@@ -129,7 +129,7 @@ void native__find_in_map(struct native *n, uint32_t vm, uint64_t address, uint64
 void native__want_maps(struct native *n);
 /* Nobody has places of NATIVE_IN_MAP any more. */
 void native__restart_maps(struct native *n);
-/* Of NATIVE_IN_MAP: the address in the process; 0: it has no name. */
+/* For NATIVE_IN_MAP: the address in the process; 0: it has no name. */
 uint64_t native__map_address(const struct native *n, uint64_t number);
 
 /* Names of that file will be asked for. */

@@ -74,7 +74,7 @@ static bool is_in_no_file(const struct mapping *m)
 	       strcmp(m->path, "[uprobes]");
 }
 
-/* Of too many the last ones are left out: they have no names. */
+/* If there are too many, the last ones are left out: they have no names. */
 static void add_range(struct native_work *w, const struct mapping *m)
 {
 	struct native_range *last = w->range_count ? &w->ranges[w->range_count - 1] : NULL;

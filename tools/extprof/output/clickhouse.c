@@ -23,7 +23,7 @@
 #define SECOND 1000000000ull
 #define SERVICE_UNKNOWN "unknown_service:ruby"
 #define SERVICE_MAX 256
-/* Of a sample. */
+/* Labels of a sample. */
 #define LABELS_MAX 64
 
 struct rows_writer {
@@ -57,7 +57,7 @@ static uint64_t hash_frame(uint64_t h, const struct report_label *l)
 	return fnv__add(h, rest, sizeof(rest));
 }
 
-/* As OTLP has it: what the process says of itself, else what it runs. */
+/* The same as in OTLP: what the process says of itself, else what it runs. */
 static char *service_of(const struct report *r, const struct frame *f)
 {
 	const struct process_row *row = process_rows__find(r, f);
@@ -234,7 +234,7 @@ static int add_label(const struct frame *f, const char *key, json_t *names, json
 	return add(values, &value) ? -ENOMEM : 0;
 }
 
-/* As SQL on recordings calls it. */
+/* The name that SQL on recordings has for it. */
 static const char *state_of(const struct frame *f)
 {
 	return !f ? state_names[STATE_RUNNING] : f->state < STATE_MAX ? state_names[f->state] : "";

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Of one counter, at most; the shortest step, ns. */
+/* Points of one counter, at most; the shortest step, ns. */
 #define POINTS 2000u
 #define STEP_MIN 10000000u
 
@@ -13,7 +13,7 @@ struct counter {
 	const char *name, *label, *category, *description, *color, *graph, *unit;
 	const char *at, *range;	/* what the tooltip calls the amount at a time, and the range; NULL: it has none */
 	unsigned int weight;	/* the larger, the farther below */
-	/* Of a rate: what it counts, and how many digits the viewer has after the point. */
+	/* For a rate: what it counts, and how many digits the viewer has after the point. */
 	bool (*counts)(const struct moment *m);
 	unsigned int decimals;
 };
@@ -226,7 +226,7 @@ static bool add_thread(const struct firefox *x, const struct counter *c, uint32_
 	return any;
 }
 
-/* Of each process. */
+/* The counters of each process. */
 static int add_rates(struct firefox *x, const struct counter *c, uint32_t report)
 {
 	const struct report *r = &x->reports[report];

@@ -14,7 +14,7 @@
 #include "profile/wait_text.h"
 #include "source/mode.h"
 
-/* As many as there are moments, of each detail. */
+/* Each detail has as many as there are moments. */
 #define TIES_MAX (3u * TIMELINE_MOMENTS_MAX)
 /* Moments that one ended wait for the GVL can be shared out to. */
 #define SHARES_SEEN 64u
@@ -111,7 +111,7 @@ static void set_time(const struct moment *m, struct firefox_tie *tie)
 	uint64_t end = m->time + m->ns;
 
 	tie->begin = tie->detail == FIREFOX_WAKER ? end : m->time;
-	/* Of a lock it is known who had it when the wait began. */
+	/* For a lock it is known who had it when the wait began. */
 	tie->end = tie->detail == FIREFOX_HOLDER_THREAD && m->state != STATE_GVL ? m->time : end;
 }
 
@@ -255,7 +255,7 @@ void firefox__add_tie(struct firefox *x, const struct firefox_tie *tie)
 	struct firefox_wait w;
 
 	firefox__read_wait(&x->reports[t->report], m, &w);
-	/* Of a holder it says where that was. */
+	/* For a holder it says where that was. */
 	detail = w.details[tie->detail == FIREFOX_HOLDER_THREAD ? FIREFOX_HOLDER : tie->detail];
 	json__add(&x->json, "type", json_string(TYPE_TIE));
 	add_waiter(x, t);

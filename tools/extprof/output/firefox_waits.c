@@ -10,7 +10,7 @@
 #include "profile/wait_text.h"
 #include "source/mode.h"
 
-/* Of the viewer. */
+/* Names of the viewer. */
 #define TYPE_FILE "FileIO"
 #define TYPE_SOCKET "socket"
 #define TYPE_WAIT "wait"

@@ -50,7 +50,7 @@ static size_t number_size(uint64_t n)
 	return size;
 }
 
-/* Of a field with its number and length. */
+/* The size of a field with its number and length. */
 static size_t field_size(size_t length)
 {
 	return 1 + number_size(length) + length;

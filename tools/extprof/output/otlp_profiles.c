@@ -13,7 +13,7 @@
 #include "base/array.h"
 
 #define ATTRIBUTES_MAX (2 * GROUPS_MAX + 2)
-/* Of the whole account. */
+/* The attributes of the whole account. */
 #define FACTS_MAX (8 + (int)TRUNC_MAX + (int)LOSS_MAX)
 #define PROFILES_MAX (1u << 20)
 
@@ -176,7 +176,7 @@ static int collect_sample(struct otlp *x, struct collected *c, uint32_t node)
 		}
 	}
 	add_link(x, &s);
-	/* Of a stack without a frame there is only whose it is. */
+	/* A stack without a frame has nothing but whose it is. */
 	s.id.stack = otlp__stack(x, r->nodes[node].depth > r->group_count ? c->nodes[node] :
 				 otlp__stack_node(x, 0, c->locations[r->nodes[node].label]));
 	s.id.resource = otlp__resource(x, r, s.process);

@@ -13,11 +13,11 @@
 #define RESOURCES_MAX (1u << 20)
 /* Pyroscope takes 30 labels, of which it adds some itself. */
 #define ATTRIBUTES_MAX 24u
-/* Of them, those that the program has chosen: the others have room in any case. */
+/* So many of them that the program has chosen: the others have room in any case. */
 #define OWN_MAX 12u
 #define KEY_MAX_LENGTH 128u
 #define VALUE_MAX_LENGTH 256u
-/* Of a container's id. */
+/* Digits of a container's id. */
 #define CONTAINER_DIGITS 64u
 
 struct builder {

@@ -70,7 +70,7 @@ static int choose(struct calls *c)
 	for (uint32_t i = 1; i < r->node_count; i++) {
 		uint64_t total = r->nodes[i].total;
 
-		/* Of equal ones at the bound the first. */
+		/* The first one of equal ones at the bound. */
 		if (total < least || (total == least && above >= room)) {
 			c->hidden[r->nodes[i].parent]++;
 			continue;

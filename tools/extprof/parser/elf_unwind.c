@@ -373,7 +373,7 @@ static uint32_t scan(struct search *s, uint64_t size, struct scanned *list)
 		if (!p)
 			break;
 		memcpy(words, p, sizeof(words));
-		/* Of all ones the length follows in 64 bits: nobody writes so much. */
+		/* A length of all ones means that one of 64 bits follows: nobody writes so much. */
 		if (words[0] > ENTRY_MAX - 4 || (words[0] && words[0] > size - at - 4))
 			break;
 		if (words[0] >= 4 && words[1] && read_function(s, s->header + at, &fn) && fn.begin >= s->out->base && fn.end <= s->out->end)

@@ -37,7 +37,7 @@ struct reader {
 
 #ifdef EXTPROF_LIBDW
 
-/* Who can write to it is root, who runs this, or could write to the program that runs. */
+/* Only root, the user who runs this, and those who could write to the program that runs can write to it. */
 static bool is_safe(int fd, const struct stat *own)
 {
 	struct stat st;

@@ -21,12 +21,12 @@
 /* Both, the context first.  memory: of the process; NULL: no context. */
 char *own_name__read(pid_t pid, const struct memory *memory);
 
-/* Of an environment: texts that end with a NUL each.  It need not end with one. */
+/* The name in an environment: texts that end with a NUL each.  It need not end with one. */
 char *own_name__of_environment(const char *environment, size_t size);
 
-/* Of a context whose header is at that address. */
+/* The name in a context whose header is at that address. */
 char *own_name__of_context(const struct memory *memory, uint64_t address);
-/* Of a message ProcessContext. */
+/* The name in a message ProcessContext. */
 char *own_name__of_message(const uint8_t *message, size_t size);
 
 #endif /* EXTPROF_OWN_NAME_H */

@@ -127,7 +127,7 @@ static int look_for_git(struct looking *l, const char *directory)
 		return -1;
 	err = first_line(l, l->git, "HEAD", head);
 	if (err == -ENOENT) {
-		/* Of a worktree, or a module of another repository, it is a file. */
+		/* It is a file in a worktree, and in a module of another repository. */
 		err = first_line(l, directory, ".git", link);
 		if (err == -ENOENT)
 			return 0;

@@ -7,7 +7,7 @@
 
 #define SECOND 1000000000ull
 
-/* As clock_getcpuclockid(3) has it, which asks the kernel whether there is such a process: that is asked here anyway. */
+/* The id that clock_getcpuclockid(3) would give.  That function asks the kernel whether there is such a process, which is asked here anyway. */
 static clockid_t clock_of(pid_t pid)
 {
 	return (clockid_t)(~(unsigned int)pid << 3 | 2);

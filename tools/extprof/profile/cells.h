@@ -10,7 +10,7 @@
 
 #include "wire/states.h"
 
-/* As many as a screen has room for. */
+/* A screen has room for as many. */
 #define CELLS_COLUMNS 600u
 /* Rows by themselves; the rest shares the last one.  60 MB with all states. */
 #define CELLS_ROWS_MAX 64u

@@ -9,7 +9,7 @@
 
 #define LABEL_MARK_BITS 16u
 
-/* Of the first label, of the second one, ... the last place is that of all others. */
+/* The marks of the first label, of the second one, ...; the last place is that of all others. */
 static inline uint32_t label_marks__place(uint32_t label)
 {
 	return label < RB_DEBUG_EXT_LABEL_MARKS ? label : RB_DEBUG_EXT_LABEL_MARKS - 1;

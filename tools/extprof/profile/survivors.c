@@ -101,7 +101,7 @@ struct renumbering {
 	bool named;				/* as of survivors__renumber() */
 };
 
-/* Of code that has only a name from now on: where there is no room for it, it is one of many. */
+/* The frame of code that has only a name from now on.  Where there is no room for it, it is one of many. */
 static uint32_t add_named(struct frame_table *to, const struct frame *f)
 {
 	uint32_t number = frame_table__add(to, f);

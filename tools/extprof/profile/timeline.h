@@ -70,7 +70,7 @@ struct figure_points {
 	size_t room;
 };
 
-/* Of each process; of more, the largest of some neighbours stands for them. */
+/* So many points for each process.  If there are more, the largest of some neighbours stands for them. */
 #define TIMELINE_FIGURES 2000u
 #define TIMELINE_FIGURES_MAX (1u << 20)
 

@@ -223,7 +223,7 @@ static void add_waker(struct resolver *c, const struct sample_event *e, struct t
 	} else {
 		*tid = add_peer(c, p, out);
 	}
-	/* Of another process it is a pid, or the tid there. */
+	/* For another process it is a pid, or the tid there. */
 	if (p->process != e->process)
 		*tid = 0;
 }

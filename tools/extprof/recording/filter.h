@@ -70,7 +70,7 @@ int recording_filter__add(struct recording_filter *f, const char *text);
 void recording_span__times(const struct recording_span *s, uint64_t begin, uint64_t wall, uint64_t later,
 			   uint64_t *since, uint64_t *until);
 
-/* Of a span that begins before the recording: when, by the recording's CLOCK_MONOTONIC; 0: it has no begin. */
+/* When a span begins that does so before the recording, by the recording's CLOCK_MONOTONIC; 0: it has no begin. */
 uint64_t recording_span__before(const struct recording_span *s, uint64_t begin, uint64_t wall, uint64_t later);
 
 /* ns after the begin of the first recording, which was `wall`, from which on samples count. */

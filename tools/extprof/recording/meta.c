@@ -229,7 +229,7 @@ static void add_field(const struct field *f, char *to, const char *from, bool fi
 
 void recording_meta__add(struct report_meta *sum, const struct report_meta *m, bool only, bool first)
 {
-	/* Of some a part may be shown, and of others all. */
+	/* Some may be shown in part, and others whole. */
 	double whole = sum->whole || m->whole ? (sum->whole ? sum->whole : sum->duration) + (m->whole ? m->whole : m->duration) : 0;
 
 	sum->whole = only ? m->whole : whole;

@@ -15,7 +15,7 @@
 
 /* Recordings that are shown as one: more than a year of hours. */
 #define RECORDINGS_MAX 10000
-/* Of more than so many, the rows of processes and threads that go on from one to the next are one. */
+/* With more recordings than that, a process or thread that goes on from one to the next has one row. */
 #define RECORDINGS_ROWS_MAX 64
 /* A time of a recording is judged with what was before, for so long, ns: as much as extprof top keeps at most. */
 #define RECORDING_PAST (2 * IDLE_HISTORY_SPAN)

@@ -51,7 +51,7 @@ static bool is_below(const char *path, const char *directory)
 	return !strncmp(path, directory, length) && (path[length] == '/' || !path[length] || directory[length - 1] == '/');
 }
 
-/* Of the first recording of a side.  NULL: there are several, or it is not known. */
+/* The first recording of a side.  NULL: there are several, or it is not known. */
 static char *directory_of(struct recording_profile *p, int side)
 {
 	struct recording_reader *r = p->inputs[p->begins[side]].reader;
@@ -83,7 +83,7 @@ void recording_profile__find_directories(struct recording_profile *p)
 	}
 }
 
-/* Of the recording, if it is where its side is. */
+/* That of the recording, if it is where its side is. */
 static const char *directory_of_input(const struct recording_profile *p, const struct input *in)
 {
 	const char *of = p->directories[in->is_after];
@@ -94,7 +94,7 @@ static const char *directory_of_input(const struct recording_profile *p, const s
 	return same ? of : NULL;
 }
 
-/* Of one recording each row of the table gets a number of its own: rows are different frames.  Two sides are compared by
+/* If there is one recording, each row of the table gets a number of its own: rows are different frames.  Two sides are compared by
  * the paths that they share. */
 static int make_frames(struct recording_profile *p, struct input *in, struct diag *d)
 {

@@ -106,7 +106,7 @@ uint64_t recording_profile__begin(struct sample_times *times, const struct input
 	if (!times->left)
 		begin_wait(times, in, s, count - i);
 	times->left--;
-	/* Of shares of one part a later one is shown before those that were seen. */
+	/* If several shares are of one part, a later one is shown before those that were seen. */
 	end = &times->after[step_of(s->state)];
 	if (length) {
 		*end = add_up(*end, length, s->time);

@@ -99,11 +99,11 @@ struct input {
 	struct requests requests;	/* those of which samples are asked for, if it was */
 	uint64_t begin, since, until;	/* CLOCK_MONOTONIC, ns */
 	uint64_t wall;			/* its begin, ns since 1970 */
-	/* Of a filter that cuts, CLOCK_MONOTONIC, ns. */
+	/* The time of a filter that cuts, CLOCK_MONOTONIC, ns. */
 	uint64_t past;			/* what is from then on until `since` tells who rests */
 	uint64_t end;			/* of the recording */
 	bool outside;			/* it has nothing of the time */
-	/* Of a mode of what lives: */
+	/* For a mode of what lives: */
 	bool is_late;			/* it has nothing of the time */
 	uint64_t made_since;		/* of what was made from then on; CLOCK_MONOTONIC, ns */
 	bool *told_later;		/* by id of a process: another recording has its state; while it is read; NULL: none has */
@@ -171,7 +171,7 @@ struct recording_profile {
 	struct native_lines native_lines;
 	uint32_t frame_base;		/* numbers of codes that are in use */
 	struct tree tree, after;
-	/* Of a filter that cuts: what was before, and when something was recorded. */
+	/* For a filter that cuts: what was before, and when something was recorded. */
 	struct tree past;
 	struct piece *pieces;
 	uint32_t piece_count;

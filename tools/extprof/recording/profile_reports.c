@@ -204,7 +204,7 @@ static void move_account(const struct recording_profile *p, struct report *accou
 	together__move(report, account);
 }
 
-/* Of recordings of one time it is that time. */
+/* For recordings of one time it is that time. */
 static int set_common_duration(const struct recording_profile *p, uint32_t mode, struct report *report)
 {
 	uint64_t ns = recording_pieces__sum(p, 1u << mode, false);
@@ -322,7 +322,7 @@ static int set_lines_note(const struct recording_profile *p, struct report *repo
 	return failed ? recording_profile__no_memory(d) : 0;
 }
 
-/* Of stacks that stand for others one does not know which sample is in which. */
+/* Where stacks stand for others, it is not known which sample is in which. */
 static bool can_place(const struct recording_request *request)
 {
 	return !request->transform || !(request->transform->inverts || request->transform->methods);

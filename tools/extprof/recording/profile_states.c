@@ -197,7 +197,7 @@ int recording_states__square(struct recording_profile *p, const struct input *in
 		*before = was * was;
 		seen->amounts[number] = 0;
 	} else if (!in->is_after && number == MAP64_NONE && seen->count < OBJECTS_MAX) {
-		/* Of those that have no room the noise is more than it is. */
+		/* Where there is no room, the noise is shown as more than it is. */
 		if (array__reserve(&seen->amounts, seen->count, 1, &seen->room, OBJECTS_MAX, sizeof(*seen->amounts)) ||
 		    map64__add(&seen->map, key, seen->count))
 			return -ENOMEM;

@@ -72,7 +72,7 @@ static uint32_t label_of(const struct recording_profile *p, const struct input *
 /* A sum of a comparison goes into both trees, and stands for something in that of its side. */
 static int add_to_both(struct recording_profile *p, const struct input *in, const struct sum *s, uint32_t n)
 {
-	/* Of each side its own times are known, by which its idle threads are found. */
+	/* Each side has its own times, by which its idle threads are found. */
 	const struct weight none = { .count = 0 };
 	const struct weight amount = { .value = p->by_value ? s->weight.value : s->weight.count, .count = s->weight.value };
 	bool is_after = in->is_after;

@@ -587,7 +587,7 @@ const char *const samples_views[][2] = {
 	  "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', unix_ns / 1000000000, 'unixepoch') AS at, p.pid, command.text AS command, fired.text, "
 	  "unix_ns, time_ns FROM fired LEFT JOIN processes p ON p.id = process LEFT JOIN strings command ON command.id = p.command "
 	  "ORDER BY unix_ns" },
-	/* As extprof report --requests-by has it: whole requests, and the place of a percentile rounded up. */
+	/* The same as extprof report --requests-by: whole requests, and the place of a percentile rounded up. */
 	{ "requests_by_labels",
 	  "WITH placed AS (SELECT *, row_number() OVER (PARTITION BY request ORDER BY duration_ns) AS place, count(*) OVER (PARTITION "
 	  "BY request) AS n FROM requests WHERE whole), slow AS (SELECT request AS r, max(CASE WHEN place = (n * 95 + 99) / 100 THEN "

@@ -80,7 +80,7 @@ static uint32_t find_process(const struct processes *sum, const struct together_
 	return PROCESS_NONE;
 }
 
-/* Of a process that goes on, its parent may have ended before this recording: then it keeps the one that it had. */
+/* The parent of a process that goes on may have ended before this recording: then the process keeps the one that it had. */
 static void set_parent(struct process_row *row, uint32_t parent, uint32_t number, const struct together_part *of)
 {
 	if (!of->maps || (parent != PROCESS_NONE && parent < number))

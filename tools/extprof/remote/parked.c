@@ -16,7 +16,7 @@
 #define FRAMES_LEAST 512u
 /* Read at once: most stacks are not longer. */
 #define FRAMES_PART 8192u
-/* Of an EC, read at once. */
+/* Fields of an EC, read at once. */
 #define EC_BYTES 1024u
 
 bool parked__can_park(const struct rb_debug_ext_ec *e)

@@ -210,7 +210,7 @@ int reading__stop_for_native(struct reading *r, struct part *p, bool read)
 
 void part__judge_anew(struct part *p)
 {
-	/* Who refuses once does so again. */
+	/* A process that refuses once does so again. */
 	for (uint32_t i = 0; i < p->count; i++)
 		if (p->ecs[i].native != NATIVE_REFUSED && p->ecs[i].native != NATIVE_TRACED)
 			p->ecs[i].native = NATIVE_HAS;

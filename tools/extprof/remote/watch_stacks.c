@@ -188,7 +188,7 @@ static bool stopped_task(void *context, uint32_t tid, struct task *task)
 	return stop__task(context, tid, task);
 }
 
-/* Of native functions there is what is published now; *view is the caller's. */
+/* Native functions are those that are published now; *view is the caller's. */
 static struct snapshot_source source_of(const struct stacks_of *of, struct stop *stop, const struct memory *memory,
 					struct unwind_view *view)
 {

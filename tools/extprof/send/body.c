@@ -6,7 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* Of zlib: 32 KiB, with the head and the end of gzip. */
+/* The window of zlib: 32 KiB, with the head and the end of gzip. */
 #define GZIP_WINDOW (15 + 16)
 #define GZIP_LEVEL 6
 #define GZIP_MEMORY 8

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of what a receiver answers, bytes: the rest is not waited for. */
+/* So many bytes of an answer are read: the rest is not waited for. */
 #define HTTP_ANSWER_MAX 16384
 
 struct http;

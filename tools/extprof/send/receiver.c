@@ -120,7 +120,7 @@ static char *put_base64(char *to, const uint8_t *from, size_t length)
 	return to;
 }
 
-/* As the scopes of OTLP profiles are called. */
+/* The names of the scopes of OTLP profiles. */
 static const char *name_of(const struct receiver_mode *m)
 {
 	return !strcmp(m->name, "cpu") ? "process_cpu" : !strcmp(m->name, "offcpu") ? "off_cpu" : m->name;

@@ -15,7 +15,7 @@
 
 #define HEAD "extprof-push 2"
 #define SUFFIX ".extprof"
-/* Of a segment, and of the totals. */
+/* Numbers in the line of a segment, and in that of the totals. */
 #define NUMBERS 9
 #define TOTALS 5
 

@@ -25,7 +25,7 @@ static const char about_sql[] =
 	"'samples', (SELECT total(samples) FROM accounts WHERE process = 0 AND mode = 0 AND reason = 'taken'), "
 	"'lost', (SELECT total(samples) FROM accounts WHERE process = 0 AND mode = 0 AND reason LIKE 'lost %'))";
 
-/* Of a span, the newest first. */
+/* Triggers of a span, the newest first. */
 static const char triggers_sql[] =
 	"SELECT json_object('at', CAST(CAST(unix_ns AS INTEGER) AS TEXT), 'text', text) FROM triggers WHERE unix_ns BETWEEN %" PRIu64 " AND %" PRIu64
 	" ORDER BY unix_ns DESC";

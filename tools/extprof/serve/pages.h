@@ -45,7 +45,7 @@ void serve_page__choose_mode(const struct serve_request *r, const struct serve_f
 int serve_page__write_html(const struct serve_making *m, const char *title, const char *script, json_t *data, struct extprof_error *e);
 /* What jansson makes of JSON that `write` writes; NULL with *e. */
 json_t *serve_page__json_of(int (*write)(void *context, FILE *to, struct extprof_error *e), void *context, struct extprof_error *e);
-/* Of a recording, as texts: up to `most` values of the first column of a statement.  NULL: out of memory. */
+/* Up to `most` values of the first column of a statement, as texts.  NULL: out of memory. */
 json_t *serve_page__column(struct extprof_recorded *r, const char *sql, unsigned int most);
 /* "1795921466535281593": a number of JavaScript has 53 bits. */
 json_t *serve_page__ns(uint64_t ns);

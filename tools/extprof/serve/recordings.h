@@ -9,7 +9,7 @@
 #include "extprof.h"
 #include "serve/request.h"
 
-/* As the user has named them. */
+/* The paths that the user has named. */
 struct serve_sources {
 	const char *const *names;
 	unsigned int count;

@@ -92,7 +92,7 @@ static int bpf_session__set_context(struct session *session, const struct target
 				    const struct trace_place *place)
 {
 	struct bpf_session *s = (struct bpf_session *)session;
-	/* As bpf/context.bpf.c has them. */
+	/* The arguments that bpf/context.bpf.c takes. */
 	uint64_t args[] = { key->pidns, key->pid, vm, place->module, (uint64_t)place->offset };
 	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = args, .ctx_size_in = sizeof(args));
 	int err = bpf_prog_test_run_opts(bpf_program__fd(s->skel->progs.process_context), &run);

@@ -191,7 +191,7 @@ struct target_config {
 	struct ring_use ring;	/* what it has sent; set by the BPF programs */
 	uint16_t ec_context;	/* 0: there is none */
 	uint16_t ec_label_marks;	/* the same */
-	/* Of the thread-local variable that has the address of a record: see trace_place.  Changed by bpf/context.bpf.c. */
+	/* The thread-local variable that has the address of a record: see trace_place.  Changed by bpf/context.bpf.c. */
 	uint32_t context_module;
 	int64_t context_offset;
 };
