@@ -558,15 +558,16 @@ static bool run_once(struct daemon *d, struct options *o, int *status)
 	return again;
 }
 
-static void on_hangup(int number)
+static void ignore(int number)
 {
 	(void)number;
 }
 
 static int run(int argc, char **argv, bool implied)
 {
-	/* The configuration is read again in any case when no recording is made. */
-	const struct sigaction ignored = { .sa_handler = on_hangup };
+	/* When no recording is made, the configuration is read again in any case, and there is nothing to mark. */
+	const struct sigaction ignored = { .sa_handler = ignore };
+	static const int numbers[] = { SIGHUP, SIGUSR1 };
 	struct daemon d = { .argc = argc, .argv = argv, .folder = { -1, -1 } };
 	struct config config = { 0 };
 	struct options o;
@@ -580,8 +581,8 @@ static int run(int argc, char **argv, bool implied)
 	status = open_folder(&d, &o);
 	if (status)
 		options__free(&o);
-	else
-		sigaction(SIGHUP, &ignored, NULL);
+	for (size_t i = 0; !status && i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		sigaction(numbers[i], &ignored, NULL);
 	/* A failure after which it goes on is no status. */
 	while (!status && run_once(&d, &o, &status))
 		status = parse_again(&o, &d, &config) ? STATUS_INTERNAL : STATUS_OK;
