@@ -10,7 +10,8 @@ import time
 import harness
 from harness import case, check
 
-# heavy, light and 計算する have 3/5, 1/5 and 1/5 of the CPU time by their own count. No loop of theirs can be longer.
+# heavy, light and 計算する have 3/5, 1/5 and 1/5 of the CPU time by their own count. No loop of theirs can be longer. A turn takes 1 to
+# 2 ms, each another time: turns that are as long as the interval of the samples would always be met at the same place.
 PROGRAM = """\
 # encoding: utf-8
 class Worker
@@ -18,11 +19,11 @@ class Worker
   def light(n) = (i = 0; i += 1 while i < n; i)
   def 計算する(n) = (i = 0; i += 1 while i < n; i)
 
-  def run
+  def run(x = 1)
     loop do
-      heavy(60_000)
-      light(20_000)
-      計算する(20_000)
+      heavy(60 * n = 500 + (x = x * 75 % 65_537) % 500)
+      light(20 * n)
+      計算する(20 * n)
     end
   end
 end

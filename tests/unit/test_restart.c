@@ -209,10 +209,19 @@ TEST(restart_of_symbols_reads_them_again)
 	CHECK(table.count > 0 && !symbol_table__is_crowded(&table));
 	table.bytes += SYMBOLS_BYTES_MAX;
 	CHECK(symbol_table__is_crowded(&table));
+	table.bytes -= SYMBOLS_BYTES_MAX;
+	/* Each symbol that a sample has asked for counts once. */
+	send_in(0, 0, 7, 3);
+	CHECK(table.asked > 0 && table.asked <= table.count);
+	table.asked_max = table.asked;
+	CHECK(!symbol_table__is_crowded(&table));
+	table.asked++;
+	CHECK(symbol_table__is_crowded(&table));
 	begin_anew();
 	symbols__restart(&vm.symbols);
 	symbol_table__free(&table);
 	CHECK_INT(table.count, 0);
+	CHECK_INT(table.asked, 0);
 	CHECK_INT(symbols__update(&vm.symbols, false), 0);
 	send_in(0, 0, 7, 4);
 	CHECK_STRING(folded(), "Foo#foo 4\n");

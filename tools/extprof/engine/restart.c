@@ -129,6 +129,7 @@ int engine__forget(struct engine *e, struct diag *d)
 	struct session_losses losses;
 	struct source_facts facts;
 
+	e->table.asked_max = (uint64_t)SYMBOLS_ASKED_MAX * (e->set.live + 1u);
 	/* Rows first: the frames of all that stay are forgotten with the stacks. */
 	if (forget_rows(e) || states__restart(&e->states) || forget_stacks(e))
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");

@@ -48,7 +48,7 @@ void symbol_table__free(struct symbol_table *t)
 	t->list = NULL;
 	t->count = 0;
 	t->room = 0;
-	t->bytes = 0;
+	t->bytes = t->asked = 0;
 	memset(&t->names, 0, sizeof(t->names));
 	t->names.max = NAMES_BUDGET;
 }
@@ -95,7 +95,7 @@ bool symbol_table__is_crowded(const struct symbol_table *t)
 {
 	/* One user has half of the budget at most. */
 	return t->count > SYMBOLS_MAX / 4 * 3 || t->bytes > SYMBOLS_BYTES_MAX / 4 * 3 ||
-	       (t->names.max && t->names.used > t->names.max / 16 * 7);
+	       (t->names.max && t->names.used > t->names.max / 16 * 7) || (t->asked_max && t->asked > t->asked_max);
 }
 
 /* Nothing can be read any more. */
@@ -337,8 +337,10 @@ const struct symbol *symbols__get(struct symbols *s, uint32_t id)
 	load_parts(s, id, 1, &parts);
 	/* A symbol that symbols__prefetch() read has no parts until now. */
 	symbol = cached(s, id);
-	if (symbol)
+	if (symbol && !symbol->used) {
 		symbol->used = true;
+		s->table->asked++;
+	}
 	return symbol;
 }
 

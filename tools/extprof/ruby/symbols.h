@@ -31,6 +31,11 @@
  * are no smaller, so that it is the shares that bound a process. */
 #define NAMES_BUDGET (512ull << 20)
 #define OTHER_BUDGET (256ull << 20)
+/*
+ * Symbols that samples have asked for, of each process that lives: a table with more is emptied when a new window begins.  A
+ * large application has fewer; a program that makes code without an end would have ever more.
+ */
+#define SYMBOLS_ASKED_MAX (32u << 10)
 /* Approximate bytes of a symbol without its texts. */
 #define SYMBOL_COST 256
 /* Symbols that no sample has asked for leave so much of the budget. */
@@ -103,6 +108,7 @@ struct symbol_table {
 	uint32_t count;
 	size_t room;
 	uint64_t bytes;		/* of strings and line tables */
+	uint64_t asked, asked_max;	/* symbols that samples have asked for, and from how many on it is crowded; 0: there is no such bound */
 	struct budget names;	/* of symbols */
 	struct budget other;	/* of JIT logs, labels and threads */
 	struct block_cache blocks;	/* of memory that is slow to read */
