@@ -405,8 +405,8 @@ struct extprof_recording_options {
 	 * measured; "label:KEY>500ms": how long a fiber has one value of a label, with a mode of waits; "rss>2GB"; "exit": a
 	 * process ends with another status than 0 or by a signal.  16 at most.  The recording is in several files, as with
 	 * `rotate`, of which only those stay that have the time from `around` before to `around` after a trigger fires.  With
-	 * `rotate` itself all files stay, as without triggers: one that fires is told and is in the table `events`, for a process
-	 * once in 10 s at most.
+	 * `rotate` itself all files stay, as without triggers.  A trigger that fires is in extprof_recording_files and in the table
+	 * `events`; each of them for one process once in 10 s at most.
 	 */
 	const char *triggers;
 	uint64_t around;	/* ns; 0: 10 s; not with `rotate`.  Of the files that are kept the `keep` newest stay; 0: 100 */
@@ -845,7 +845,8 @@ struct extprof_figures_result {
 };
 
 /*
- * What the processes did until now.  After extprof_recording_finish() the last interval is what was new at
+ * What the processes did until now.  Without groups of processes, extprof_report_process() of such a recording leaves out
+ * processes that have ended, if they are many: their CPU time stays in extprof_facts.  After extprof_recording_finish() the last interval is what was new at
  * that moment.  *result is valid until the next call.
  */
 EXTPROF_API int extprof_recording_figures(struct extprof_recording *recording,

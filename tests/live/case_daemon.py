@@ -554,18 +554,18 @@ def many_short_processes(ctx):
     count = int(os.environ.get("EXTPROF_TESTS_PROCESSES", "2000"))
     rubies = max(40, count // 20)
     path = ctx.write("daemon_short.rb", SHORT)
-    # All rubies: which one it is, it knows when it has looked at a process.
+    # It is to look at each process that begins, and not only at those of one name.
     daemon = start(ctx, "-F", "199", "--rotate", "5s")
     begun = time.monotonic()
-    before = resident(daemon), len(os.listdir("/proc/%d/fd" % daemon.pid))
-    others = subprocess.Popen(["sh", "-c", "i=0; while [ $i -lt %d ]; do /bin/true; i=$((i+1)); done" % count])
+    before = case_rotate.resident(daemon.pid), len(os.listdir("/proc/%d/fd" % daemon.pid))
+    others = ctx.start(["sh", "-c", "i=0; while [ $i -lt %d ]; do /bin/true; i=$((i+1)); done" % count])
     for _ in range(rubies):
         status = ctx.ruby(path).wait(60)
         check(status == 0, "a ruby ended with %s", status)
     check(others.wait(200) == 0, "the others did not end")
     took = time.monotonic() - begun
     time.sleep(1)
-    after = resident(daemon), len(os.listdir("/proc/%d/fd" % daemon.pid))
+    after = case_rotate.resident(daemon.pid), len(os.listdir("/proc/%d/fd" % daemon.pid))
     end(daemon)
     rows = [case_rotate.sql(ctx, p, "SELECT count(DISTINCT pid), coalesce(sum(value), 0) FROM samples WHERE mode='cpu' AND command LIKE "
                             "'%daemon_short.rb%' AND stack_text(stack) LIKE '%Object#work%'")[0] for p in files(ctx)]
@@ -577,18 +577,13 @@ def many_short_processes(ctx):
         count, rubies, took, cpu, 0.05 * rubies, before[0] / 1024, after[0] / 1024, before[1], after[1])
 
 
-def resident(daemon):
-    with open("/proc/%d/status" % daemon.pid) as f:
-        return int(re.search(r"^VmRSS:\s*(\d+)", f.read(), re.M)[1])
-
-
 @case(timeout=120)
 def a_kernel_without_types(ctx):
     """Without BTF no program is loaded: the log says so, and the processes are read from outside."""
     ctx.write("none.conf", "")
     ruby = ctx.ruby(ctx.write("daemon_without_btf.rb", case_rotate.PROGRAM))
     ruby.expect("ready")
-    # Of this process alone the folder is empty.
+    # The folder is empty for this process alone: it has a mount namespace of its own.
     daemon = ctx.start(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/kernel/btf && exec "$@"', "sh", harness.EXTPROF, "daemon", "--config",
                         ctx.path("none.conf"), "--name", "daemon_without_btf.rb", "--rotate", "1s", ctx.path("history")],
                        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)

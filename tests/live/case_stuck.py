@@ -228,6 +228,7 @@ def options(ctx):
     """Which triggers there are where; the configuration; without one nobody looks; a pause and a reload."""
     for argv, text in ((["daemon", "--config", ctx.write("empty.conf", ""), "--trigger", "gvl>50%,nonsense>1", ctx.path("none")], "no mode of this recording"),
                        (["daemon", "--config", ctx.path("empty.conf"), "--trigger", "stuck>0.1s", ctx.path("none")], "1 s to a day"),
+                       (["daemon", "--config", ctx.path("empty.conf"), "--trigger", "exit,stuck", ctx.path("none")], "1 s to a day"),
                        (["daemon", "--config", ctx.path("empty.conf"), "--trigger", "stuck>3s,exit,stuck>4s", ctx.path("none")], "there is stuck>3s already"),
                        (["record", "-p", "1", "-m", "cpu", "--trigger", "stuck>30s", "-o", ctx.path("a.extprof")], "extprof daemon")):
         run = ctx.extprof(*argv)
@@ -248,4 +249,4 @@ def options(ctx):
     began = time.time()
     case_daemon.end(daemon)
     check(time.time() - began < 10, "it ended after %.1f s", time.time() - began)
-    return "four refused; on, off and on again"
+    return "five refused; on, off and on again"

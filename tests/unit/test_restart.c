@@ -71,7 +71,7 @@ TEST(restart_of_many_threads_keeps_those_that_were_sampled)
 	tear_down();
 }
 
-/* Of a measurement that goes on: `extprof stat' beside a program that makes threads without an end. */
+/* The memory of `extprof stat' does not grow beside a program that makes threads without an end. */
 TEST(threads_that_ended_are_forgotten_if_they_are_many)
 {
 	set_up_threads();

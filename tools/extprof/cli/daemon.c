@@ -431,7 +431,7 @@ static int record(struct daemon *d, struct extprof_error *e)
 
 	if (err)
 		return err;
-	/* It sees less, and costs more. */
+	/* Without eBPF it sees less and costs more: that is said also where nothing else is. */
 	run__tell_reader(&d->run);
 	notify__send("READY=1");
 	begin_cost(d);
@@ -567,7 +567,6 @@ static int run(int argc, char **argv, bool implied)
 {
 	/* When no recording is made, the configuration is read again in any case, and there is nothing to mark. */
 	const struct sigaction ignored = { .sa_handler = ignore };
-	static const int numbers[] = { SIGHUP, SIGUSR1 };
 	struct daemon d = { .argc = argc, .argv = argv, .folder = { -1, -1 } };
 	struct config config = { 0 };
 	struct options o;
@@ -579,10 +578,12 @@ static int run(int argc, char **argv, bool implied)
 		return err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
 	}
 	status = open_folder(&d, &o);
-	if (status)
+	if (status) {
 		options__free(&o);
-	for (size_t i = 0; !status && i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		sigaction(numbers[i], &ignored, NULL);
+	} else {
+		sigaction(SIGHUP, &ignored, NULL);
+		sigaction(SIGUSR1, &ignored, NULL);
+	}
 	/* A failure after which it goes on is no status. */
 	while (!status && run_once(&d, &o, &status))
 		status = parse_again(&o, &d, &config) ? STATUS_INTERNAL : STATUS_OK;

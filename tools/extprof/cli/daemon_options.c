@@ -9,7 +9,8 @@
 /* argp_error() returns if argp may not exit. */
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
 
-#define STUCK "stuck>"
+/* A trigger that begins so is the daemon's own. */
+#define STUCK "stuck"
 
 /* Is one of the modes of waits? */
 static bool has_waits(const char *modes)
@@ -19,9 +20,10 @@ static bool has_waits(const char *modes)
 
 int daemon_stuck__parse(const char *text, uint64_t *length)
 {
+	static const char begin[] = STUCK ">";
 	struct time_point time;
 
-	if (strncmp(text, STUCK, strlen(STUCK)) || value__time_point(text + strlen(STUCK), &time) || time.kind != TIME_AFTER)
+	if (strncmp(text, begin, strlen(begin)) || value__time_point(text + strlen(begin), &time) || time.kind != TIME_AFTER)
 		return -EINVAL;
 	*length = time.ns;
 	return *length >= STUCK_LEAST && *length <= STUCK_MOST ? 0 : -EINVAL;

@@ -26,8 +26,8 @@ struct daemon_stuck;
 int daemon_stuck__begin(struct daemon_stuck **stuck, const struct options *o, const struct folder *folder, uint64_t keep_for,
 			struct extprof_error *e);
 /*
- * To be called each second: which processes are recorded is taken over, and what was found is told and recorded.  How many
- * triggers have fired by that.
+ * To be called each second: the processes that are recorded are taken over, and what was found is told and recorded.  Returns
+ * how many triggers of the recording have fired by that.
  */
 unsigned int daemon_stuck__step(struct daemon_stuck *stuck, struct extprof_recording *recording);
 /* NULL is fine. */

@@ -72,9 +72,9 @@ static int drop_rows(struct engine *e, bool sums)
 	}
 	if (!err && e->first_row != PROCESS_NONE)
 		kept[e->first_row] = e->first_row < PROCESS_ROWS_MAX;
-	e->cpu_time_dropped = sums ? 0 : e->cpu_time_dropped;
-	for (uint32_t i = 0; !err && !sums && i < e->rows.count; i++)
-		e->cpu_time_dropped += kept[i] ? 0 : e->rows.rows[i].cpu_time;
+	for (uint32_t i = 0; !err && i < e->rows.count; i++)
+		if (!kept[i])
+			e->cpu_time_dropped += e->rows.rows[i].cpu_time;
 	if (!err)
 		(sums ? processes__restart : processes__drop)(&e->rows, kept, number);
 	for (uint32_t i = 0; !err && i < e->set.count; i++) {
@@ -98,18 +98,20 @@ static int forget_rows(struct engine *e)
 		if (e->set.list[i])
 			e->set.list[i]->cpu_before = 0;
 	memset(e->kernel, 0, sizeof(e->kernel));
+	if (!err)
+		e->cpu_time_dropped = 0;
 	return err;
 }
 
 void engine__tidy(struct engine *e)
 {
-	const bool has_stacks = e->settings.mode_count && e->resolver.groups.count;
+	const bool has_process_frames = e->settings.mode_count && e->resolver.groups.count;
 
 	for (uint32_t i = 0; i < e->set.vm_count; i++)
 		if (e->set.vms[i])
 			threads__tidy(&e->set.vms[i]->threads);
-	/* Frames of processes, and recordings, have their numbers. */
-	if (!has_stacks && !e->recording.writer && e->rows.count > 2 * e->set.live + ROWS_TIDY)
+	/* Frames of processes have the numbers of rows, and so have recordings. */
+	if (!has_process_frames && !e->recording.writer && e->rows.count > 2 * e->set.live + ROWS_TIDY)
 		drop_rows(e, false);
 }
 

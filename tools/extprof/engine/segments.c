@@ -145,7 +145,7 @@ void engine__remove_segments(struct engine *e)
 {
 	struct segments *s = &e->segments;
 
-	if (e->settings.trigger_count && !e->settings.only_marks) {
+	if (e->settings.around) {
 		remove_unneeded(e);
 		return;
 	}
@@ -157,6 +157,8 @@ void engine__keep_segments(struct engine *e, uint64_t time, uint64_t before)
 {
 	struct segments *s = &e->segments;
 
+	if (!e->settings.around)
+		return;
 	if (time + e->settings.around > s->keep_until)
 		s->keep_until = time + e->settings.around;
 	for (uint32_t i = 0; i < s->count; i++)

@@ -79,11 +79,10 @@ struct settings {
 	bool start_paused;	/* nothing is recorded before engine__resume() */
 	uint64_t rotate_time, rotate_size;	/* ns and bytes that a file of the recording has; 0, 0: there is one file */
 	uint64_t keep;		/* of these the newest, SETTINGS_KEEP_MAX at most; 0: all */
-	/* With triggers there are files of rotate_time, and of those that are kept the newest are; not with `only_marks`. */
+	/* With triggers there are files of rotate_time, and of those that are kept the newest are; not if `around` is 0. */
 	struct trigger triggers[TRIGGERS_MAX];
 	uint32_t trigger_count;
-	uint64_t around;	/* ns before and after a trigger fires that are kept */
-	bool only_marks;	/* triggers keep and remove no file: all of them stay as they would without */
+	uint64_t around;	/* ns before and after a trigger fires that are kept; 0: all files stay as they would without triggers */
 	uint64_t retain;	/* ns for which files are there in any case: at least `around` */
 	/* Keys were not chosen: by process first if there is more than one, then by `groups`. */
 	bool group_by_default;

@@ -514,7 +514,10 @@ void engine__end_waits(struct engine *e);
 
 /* restart.c: a new window, see engine.h */
 
-/* Figures by intervals go on without an end: drop threads and processes that have ended, if they are many and no stack has them. */
+/*
+ * Figures by intervals go on without an end.  Drop threads that have ended and have no frame, and rows of processes that have
+ * ended, if they are many.
+ */
 void engine__tidy(struct engine *e);
 /* Like engine__restart(), after a snapshot.  The file of a recording has ended. */
 int engine__forget(struct engine *e, struct diag *d);

@@ -116,8 +116,7 @@ static uint64_t before(const struct triggers *t, const struct trigger *trigger)
 /* It goes on: nothing is told. */
 static void keep(struct triggers *t, const struct trigger *trigger, uint64_t time)
 {
-	if (!t->engine->settings.only_marks)
-		engine__keep_segments(t->engine, time, before(t, trigger));
+	engine__keep_segments(t->engine, time, before(t, trigger));
 }
 
 /* "process 42 puma: ... (gvl>50%)", not too often for each trigger and program; files stay in any case. */
@@ -132,7 +131,7 @@ static void fire(struct triggers *t, const struct trigger *trigger, uint32_t row
 	va_list args;
 
 	keep(t, trigger, time);
-	if (!w || (w->told && time < w->told + (e->settings.only_marks ? MARK_INTERVAL : SECOND)))
+	if (!w || (w->told && time < w->told + (e->settings.around ? SECOND : MARK_INTERVAL)))
 		return;
 	w->told = time;
 	va_start(args, format);
@@ -154,8 +153,7 @@ int engine__trigger(struct engine *e, const char *why, struct diag *d)
 	if (!e->segments.base || e->recording_ended)
 		return diag__set(d, DIAG_USAGE, EINVAL, "there is no recording in several files");
 	t->engine = e;
-	if (e->settings.trigger_count && !e->settings.only_marks)
-		engine__keep_segments(e, deadline__now(), e->settings.around);
+	engine__keep_segments(e, deadline__now(), e->settings.around);
 	text__clean(clean, sizeof(clean), why ? why : "asked for");
 	tell(t, PROCESS_NONE, deadline__now(), clean);
 	return 0;

@@ -48,8 +48,7 @@ int extprof_find(const struct extprof_recording_options *options, extprof_ruby_f
 	if (!each)
 		return error__set(error, DIAG_USAGE, EINVAL, "nobody is told: `each' is NULL");
 	err = options__copy(&o, sizeof(o), options, error);
-	if (err || (err = options__check_reserved(o.reserved, sizeof(o.reserved), error)) ||
-	    (err = options__check_reserved(o.reserved3, sizeof(o.reserved3), error)) || (err = recording_settings__select(&s, &o, error)))
+	if (err || (err = recording_options__check_reserved(&o, error)) || (err = recording_settings__select(&s, &o, error)))
 		goto cleanup;
 	err = o.cgroup ? cgroup__find(&cgroup, "/proc/self/mountinfo", o.cgroup, &d) : 0;
 	if (error__from(error, err, &d))

@@ -93,14 +93,13 @@ int extprof_recording_write(struct extprof_recording *r, const char *name,
 int extprof_recording_write_to(struct extprof_recording *r, const char *name, const struct extprof_write_options *options,
 			       extprof_writer writer, void *context, struct extprof_error *error)
 {
-	struct extprof_error closed = { .size = sizeof(closed) };
 	struct extprof_stream *to;
 	int close_err, err = extprof_stream_open(&to, writer, context, error);
 
 	if (err)
 		return err;
 	err = extprof_recording_write(r, name, options, extprof_stream_file(to), error);
-	close_err = extprof_stream_close(to, err ? &closed : error);
+	close_err = extprof_stream_close(to, err ? NULL : error);
 	return err ? err : close_err;
 }
 

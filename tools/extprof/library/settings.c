@@ -289,6 +289,13 @@ NO_PADDING(extprof_recorded_options, host);
 NO_PADDING(extprof_diff_options, collapse);
 NO_PADDING(extprof_annotate_options, hide);
 
+int recording_options__check_reserved(const struct extprof_recording_options *o, struct extprof_error *error)
+{
+	int err = options__check_reserved(o->reserved, sizeof(o->reserved), error);
+
+	return err ? err : options__check_reserved(o->reserved3, sizeof(o->reserved3), error);
+}
+
 int recording_settings__set(struct recording_settings *r, const struct extprof_recording_options *o,
 			    struct extprof_error *error)
 {
@@ -319,8 +326,7 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 	s->interrupt_fd = o->interrupt_fd ? *o->interrupt_fd : -1;
 	if ((err = set_executor(s, o->executor, error)))
 		return err;
-	if ((err = options__check_reserved(o->reserved, sizeof(o->reserved), error)) ||
-	    (err = options__check_reserved(o->reserved3, sizeof(o->reserved3), error)))
+	if ((err = recording_options__check_reserved(o, error)))
 		return err;
 	if (s->rate > SOURCE_RATE_MAX)
 		return error__set(error, DIAG_USAGE, EINVAL, "%u is no rate: 1 to %u per second", s->rate,

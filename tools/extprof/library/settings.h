@@ -21,6 +21,8 @@ struct recording_settings {
  */
 int recording_settings__set(struct recording_settings *r, const struct extprof_recording_options *o,
 			    struct extprof_error *error);
+/* 0, or -EINVAL: reserved bytes are not 0.  recording_settings__set() has looked at them. */
+int recording_options__check_reserved(const struct extprof_recording_options *o, struct extprof_error *error);
 /* Copy which processes are chosen.  Returns like recording_settings__set(). */
 int recording_settings__select(struct recording_settings *r, const struct extprof_recording_options *o,
 			       struct extprof_error *error);

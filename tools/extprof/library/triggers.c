@@ -188,8 +188,6 @@ int triggers__set(struct settings *s, const struct extprof_recording_options *o,
 	}
 	if (!err && !s->trigger_count)
 		return error__set(error, DIAG_USAGE, EINVAL, "--trigger: a trigger is one of %s", FORMS);
-	if (err)
-		return err;
-	s->only_marks = o->rotate;
-	return o->rotate ? 0 : set_files(s, o, error);
+	/* The files of --rotate are those that it would have without triggers. */
+	return err || o->rotate ? err : set_files(s, o, error);
 }

@@ -32,8 +32,8 @@
 #define NAMES_BUDGET (512ull << 20)
 #define OTHER_BUDGET (256ull << 20)
 /*
- * Symbols that samples have asked for, of each process that lives: a table with more is emptied when a new window begins.  A
- * large application has fewer; a program that makes code without an end would have ever more.
+ * So many symbols may samples have asked for, for each process that lives.  A table with more is emptied when a new window
+ * begins, as a program that makes code without an end would fill it.  A large application asks for fewer.
  */
 #define SYMBOLS_ASKED_MAX (32u << 10)
 /* Approximate bytes of a symbol without its texts. */
@@ -108,7 +108,8 @@ struct symbol_table {
 	uint32_t count;
 	size_t room;
 	uint64_t bytes;		/* of strings and line tables */
-	uint64_t asked, asked_max;	/* symbols that samples have asked for, and from how many on it is crowded; 0: there is no such bound */
+	uint64_t asked;		/* symbols that samples have asked for */
+	uint64_t asked_max;	/* with more the table is crowded; 0: no such bound */
 	struct budget names;	/* of symbols */
 	struct budget other;	/* of JIT logs, labels and threads */
 	struct block_cache blocks;	/* of memory that is slow to read */

@@ -239,7 +239,7 @@ void threads__tidy(struct threads *t)
 {
 	uint32_t count = 0;
 
-	/* Not before there are twice as many: then a thread is looked at twice on average. */
+	/* Wait until there are twice as many as were left: then each thread is looked at twice on average. */
 	if (t->count <= THREADS_KEPT || t->count / 2 < t->tidied)
 		return;
 	for (uint32_t i = 0; i < t->count; i++) {

@@ -46,7 +46,7 @@ static void add_triggers(struct extprof_recorded *r, const struct serve_span *sp
 	json_decref(texts);
 }
 
-/* What recordings of the page tell together. */
+/* Lists that all recordings of the page fill together. */
 struct told {
 	const struct serve_span *span;
 	json_t *modes, *labels, *triggers;
