@@ -205,3 +205,89 @@ TEST(helpers_of_a_forked_process)
 	CHECK_INT(ask(WHO, 1, 10000, NULL, &of_child), 0);
 	CHECK_INT(of_child.sum, answer.sum);
 }
+
+/* What the program has made since the first helper began. */
+static uint64_t since;
+
+static int work_look(const void *data, size_t size, int *fd, void *to)
+{
+	(void)data, (void)size, (void)fd;
+	((struct answer *)to)->sum = since;
+	return 0;
+}
+
+static const struct helper_role looks = {
+	.name = "extprof-test-2", .answer_size = sizeof(struct answer), .begin = begin, .work = work_look,
+};
+
+static uint64_t seen_by_a_new_one(void)
+{
+	const struct helper_request r = { .fd = -1, .timeout = 10000000000ull };
+	struct answer answer;
+
+	return helper__ask(&looks, &r, &answer, NULL) ? UINT64_MAX : answer.sum;
+}
+
+/* Those that are called so and that this process has made; the first one's pid. */
+static int count_called(const char *name, pid_t *first)
+{
+	char path[64], line[64];
+	int count = 0;
+
+	*first = 0;
+	for (pid_t pid = getpid(); pid < getpid() + 4096; pid++) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		if (fgets(line, sizeof(line), f)) {
+			char comm[32];
+			char state;
+			int parent;
+
+			if (sscanf(line, "%*d (%31[^)]) %c %d", comm, &state, &parent) == 3 && parent == getpid() && !strcmp(comm, name)) {
+				count++;
+				if (!*first)
+					*first = pid;
+			}
+		}
+		fclose(f);
+	}
+	return count;
+}
+
+TEST(helper_that_is_made_late_has_nothing_of_what_came_meanwhile)
+{
+	struct answer answer;
+	pid_t maker;
+
+	/* Those of tests before end. */
+	helpers__hold();
+	helpers__release();
+	helpers__hold();
+	since = 1;
+	CHECK_INT(ask(ADD, 1, 10000, NULL, &answer), 0);
+	since = 2;
+	CHECK_INT(seen_by_a_new_one(), 1);
+	CHECK_INT(count_called("extprof-helpers", &maker), 1);
+	/* Whoever holds them as well ends nothing. */
+	helpers__hold();
+	helpers__release();
+	CHECK_INT(count_called("extprof-test-2", &maker), 1);
+	/* Without its maker, the next one is made by another one. */
+	CHECK_INT(count_called("extprof-helpers", &maker), 1);
+	CHECK_INT(kill(maker, SIGKILL), 0);
+	CHECK_INT(ask(CRASH, 1, 10000, NULL, &answer), -EIO);
+	CHECK_INT(ask(ADD, 1, 10000, NULL, &answer), 0);
+	CHECK_INT(answer.sum, 42);
+	helpers__release();
+	CHECK_INT(count_called("extprof-helpers", &maker), 0);
+	CHECK_INT(count_called("extprof-test", &maker), 0);
+	CHECK_INT(count_called("extprof-test-2", &maker), 0);
+	CHECK_INT(seen_by_a_new_one(), 2);
+	since = 0;
+	helpers__hold();
+	helpers__release();
+}

@@ -90,6 +90,7 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
+	helpers__hold();
 	e->settings = *settings;
 	e->epoll_fd = -1;
 	e->first_row = PROCESS_NONE;
@@ -277,7 +278,7 @@ void engine__destroy(struct engine *e)
 	aside__free(&e->aside);
 	process_set__free(&e->set);
 	symbol_table__free(&e->table);
-	helpers__end();
+	helpers__release();
 	frame_table__free(&e->frames);
 	processes__free(&e->rows);
 	engine__free_heap(e);

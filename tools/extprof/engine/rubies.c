@@ -87,6 +87,7 @@ int rubies__look(struct rubies *r, const struct selection *sel, const struct cgr
 		free(table);
 		return err;
 	}
+	helpers__hold();
 	err = submit_all(s, sel, cgroup, table, &submitted);
 	while (done < submitted) {
 		uint64_t now = deadline__now();
@@ -104,7 +105,7 @@ int rubies__look(struct rubies *r, const struct selection *sel, const struct cgr
 	r->late = submitted - done;
 	r->processes += r->late;
 	searcher__destroy(s);
-	helpers__end();
+	helpers__release();
 	/* A search that is left to itself uses the table when it ends. */
 	if (!r->late) {
 		symbol_table__free(table);

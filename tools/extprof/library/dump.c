@@ -144,6 +144,7 @@ int extprof_dump_open(struct extprof_dump **result, const struct extprof_dump_op
 	*result = NULL;
 	if (!dump)
 		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
+	helpers__hold();
 	dump->target.pidfd = dump->tasks.dir = -1;
 	err = OPTIONS_TAKE(&dump->options, options, error);
 	if (err)
@@ -333,5 +334,5 @@ void extprof_dump_close(struct extprof_dump *dump)
 	core__close(dump->core);
 	symbol_table__free(&dump->table);
 	free(dump);
-	helpers__end();
+	helpers__release();
 }

@@ -69,6 +69,7 @@ int extprof_target_open(struct extprof_target **target, pid_t pid, struct extpro
 	*target = NULL;
 	if (!t)
 		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
+	helpers__hold();
 	t->target.pidfd = -1;
 	t->resolver.frames = &t->table_of_frames;
 	t->resolver.vm_of = vm_of;
@@ -186,5 +187,5 @@ void extprof_target_close(struct extprof_target *t)
 	free(t->frames);
 	free(t->path);
 	free(t);
-	helpers__end();
+	helpers__release();
 }

@@ -2,27 +2,24 @@
 #include "parser/helper.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/proc_file.h"
-#include "parser/message_fd.h"
+#include "parser/copy.h"
+#include "parser/helper_message.h"
+#include "parser/maker.h"
 
 /* Helpers that wait for work.  Searches ask in several threads. */
 #define IDLE_MAX 8u
-/* Closed one by one, if the kernel does not close them all at once. */
-#define DESCRIPTORS_MAX 65536
 /* A helper of a patient role that lacks a CPU for so many times its timeout hangs. */
 #define PATIENCE 20u
 #define NOBODY UINT64_MAX
@@ -40,64 +37,10 @@ struct helper {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct helper *idle, *ended;	/* ended: to be waited for */
 static uint32_t idle_count;
-static pid_t process;			/* the lists are of this one: a forked copy of it has helpers of its own */
-
-/* -- messages: one packet, which may have a file with it ------------------------------------- */
-
-static int send_message(int to, int32_t result, const void *data, size_t size, int fd)
-{
-	struct iovec parts[2] = { { &result, sizeof(result) }, { (void *)data, size } };
-	union message_fd control = { 0 };
-	struct msghdr m = { .msg_iov = parts, .msg_iovlen = 2 };
-	ssize_t n;
-
-	if (fd >= 0)
-		message_fd__add(&m, &control, fd);
-	do
-		n = sendmsg(to, &m, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : 0;
-}
-
-/* Bytes behind the result, or -errno; -EIO: the other end is closed, or the message is no message of ours. */
-static ssize_t receive_message(int from, int32_t *result, void *data, size_t size, int *fd)
-{
-	struct iovec parts[2] = { { result, sizeof(*result) }, { data, size } };
-	struct msghdr m = { .msg_iov = parts, .msg_iovlen = 2 };
-	union message_fd control;
-	ssize_t n;
-
-	*fd = -1;
-	message_fd__expect(&m, &control);
-	do
-		n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return -errno;
-	*fd = message_fd__of(&m);
-	if (n >= (ssize_t)sizeof(*result) && !(m.msg_flags & MSG_TRUNC))
-		return n - (ssize_t)sizeof(*result);
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-	return -EIO;
-}
+static uint32_t users;			/* of helpers__hold() */
+static pid_t process;			/* all of these are of this one: a forked copy of it has helpers of its own */
 
 /* -- in the helper ---------------------------------------------------------------------------- */
-
-static void close_all_but(int fd)
-{
-	/* Also those of the terminal and of pipes: who reads from a pipe waits until all have closed it. */
-	if (!syscall(SYS_close_range, fd + 1, ~0u, 0)) {
-		if (fd)
-			syscall(SYS_close_range, 0, fd - 1, 0);
-		return;
-	}
-	/* Before Linux 5.9. */
-	for (int i = 0; i < DESCRIPTORS_MAX; i++)
-		if (i != fd)
-			close(i);
-}
 
 static size_t answer_size(const struct helper_role *role, int32_t result)
 {
@@ -106,25 +49,18 @@ static size_t answer_size(const struct helper_role *role, int32_t result)
 	return result < 0 ? 0 : (size_t)result < role->answer_size ? (size_t)result : role->answer_size;
 }
 
-static void __attribute__((noreturn)) serve(const struct helper_role *role, int socket)
+static void __attribute__((noreturn)) serve(const void *of, int socket)
 {
 	static char request[HELPER_REQUEST_MAX], answer[HELPER_ANSWER_MAX];
-	sigset_t all;
+	const struct helper_role *role = of;
 	int err;
 
-	/* Signals from a terminal are for the program.  It kills the helper, or ends and closes the socket.  That of too
-	 * much CPU time ends it, and calls nothing. */
-	signal(SIGXCPU, SIG_DFL);
-	sigfillset(&all);
-	sigdelset(&all, SIGXCPU);
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, _NSIG / 8);
-	close_all_but(socket);
-	prctl(PR_SET_NAME, role->name);
+	copy__begin(socket, role->name);
 	err = role->begin();
 	for (;;) {
 		int32_t result;
 		int got, fd;
-		ssize_t n = receive_message(socket, &result, request, sizeof(request), &got);
+		ssize_t n = helper_message__receive(socket, &result, request, sizeof(request), &got);
 
 		if (n < 0)
 			break;
@@ -132,7 +68,7 @@ static void __attribute__((noreturn)) serve(const struct helper_role *role, int 
 		if (!role->short_answers)
 			memset(answer, 0, role->answer_size);
 		result = err ? err : role->work(request, (size_t)n, &fd, answer);
-		if (send_message(socket, result, answer, answer_size(role, result), fd == got ? -1 : fd))
+		if (helper_message__send(socket, result, answer, answer_size(role, result), fd == got ? -1 : fd))
 			break;
 		if (got >= 0)
 			close(got);
@@ -145,17 +81,10 @@ static void __attribute__((noreturn)) serve(const struct helper_role *role, int 
 
 /* -- in the program --------------------------------------------------------------------------- */
 
-/* Like fork(), but it runs no handlers of the C library and of the program, and the child's end sends no SIGCHLD. */
-static pid_t copy_process(int *pidfd)
-{
-	return (pid_t)syscall(SYS_clone, CLONE_PIDFD, NULL, pidfd, NULL, 0);
-}
-
 static struct helper *start(const struct helper_role *role, int *err)
 {
 	struct helper *h = calloc(1, sizeof(*h));
 	int pair[2] = { -1, -1 };
-	pid_t pid;
 
 	*err = -ENOMEM;
 	if (!h)
@@ -165,15 +94,10 @@ static struct helper *start(const struct helper_role *role, int *err)
 		*err = -errno;
 		goto failed;
 	}
-	pid = copy_process(&h->pidfd);
-	if (!pid)
-		serve(role, pair[1]);
-	if (pid < 0) {
-		*err = -errno;
+	*err = maker__make(serve, role, pair[1], &h->pid, &h->pidfd);
+	if (*err)
 		goto failed;
-	}
 	close(pair[1]);
-	h->pid = pid;
 	h->socket = pair[0];
 	return h;
 failed:
@@ -214,6 +138,7 @@ static void forget_those_of_parent(void)
 
 	if (process == getpid())
 		return;
+	maker__forget();
 	for (int i = 0; i < 2; i++) {
 		for (struct helper *h = lists[i], *next; h; h = next) {
 			next = h->next;
@@ -338,7 +263,7 @@ int helper__ask(const struct helper_role *role, const struct helper_request *r, 
 		h = take(role, r->owner, &err);
 		if (!h)
 			return err;
-		err = send_message(h->socket, 0, r->data, r->size, r->fd);
+		err = helper_message__send(h->socket, 0, r->data, r->size, r->fd);
 		if (!err)
 			break;
 		give_back(h, false);
@@ -350,7 +275,7 @@ int helper__ask(const struct helper_role *role, const struct helper_request *r, 
 		give_back(h, false);
 		return err;
 	}
-	n = receive_message(h->socket, &result, answer, role->answer_size, &got);
+	n = helper_message__receive(h->socket, &result, answer, role->answer_size, &got);
 	whole = n >= 0 && (size_t)n == answer_size(role, result);
 	give_back(h, whole);
 	if (!whole)
@@ -362,7 +287,7 @@ int helper__ask(const struct helper_role *role, const struct helper_request *r, 
 	return result;
 }
 
-void helpers__end(void)
+static void end_idle(void)
 {
 	struct helper *list, *next;
 	siginfo_t info;
@@ -384,4 +309,28 @@ void helpers__end(void)
 		close(h->socket);
 		free(h);
 	}
+}
+
+void helpers__hold(void)
+{
+	pthread_mutex_lock(&lock);
+	forget_those_of_parent();
+	if (!users++)
+		maker__begin();
+	pthread_mutex_unlock(&lock);
+}
+
+void helpers__release(void)
+{
+	bool last;
+
+	pthread_mutex_lock(&lock);
+	forget_those_of_parent();
+	last = users <= 1;
+	users -= !!users;
+	pthread_mutex_unlock(&lock);
+	if (!last)
+		return;
+	end_idle();
+	maker__end();
 }

@@ -4,8 +4,8 @@
  * rights.  A thread would not do: one that waits for a file system in the kernel can keep the whole process
  * from ending, and it shares memory and rights with the rest.
  *
- * A helper is a copy of this process without its descriptors.  It is made when it is first needed, works on
- * one request after the other, and ends with this process.  One that does not answer in time is killed and
+ * A helper is a copy of this process without its descriptors, as the process was when it first held them (see maker.h).
+ * It is made when it is needed, works on one request after the other, and ends with this process.  One that does not answer in time is killed and
  * left to itself; the next request has another one.  It sends no SIGCHLD, and wait() does not see it.
  */
 #ifndef EXTPROF_HELPER_H
@@ -60,9 +60,11 @@ struct helper_request {
 int helper__ask(const struct helper_role *role, const struct helper_request *request, void *answer, int *fd);
 
 /*
- * End the helpers that wait for work, once they are no longer needed.  That closes their descriptors, and whoever waits
- * for this process can replace its program file.  The next request starts a helper again.
+ * Whoever will ask several times holds the helpers meanwhile.  When the last one has released them, those that wait for
+ * work end.  That closes their descriptors, and whoever waits for this process can replace its program file.  The next
+ * request starts a helper again.
  */
-void helpers__end(void);
+void helpers__hold(void);
+void helpers__release(void);
 
 #endif /* EXTPROF_HELPER_H */

@@ -20,6 +20,7 @@ struct request {
 	uint64_t size, offset;
 	struct elf_budget budget;	/* of SEARCH */
 	uint32_t work, count;
+	uint32_t seconds;		/* of CPU time */
 	struct unwind_place rows_from;
 	struct symbols_place symbols_from;
 	struct elf_wish wishes[ELF_WISHES_MAX];
@@ -50,7 +51,7 @@ static int work(const void *data, size_t size, int *fd, void *to)
 
 	if (size != sizeof(*r) || *fd < 0 || r->count > ELF_WISHES_MAX)
 		return -EINVAL;
-	err = sandbox__limit_cpu(answer_seconds);
+	err = sandbox__limit_cpu(r->seconds);
 	if (err)
 		return err;
 	answer->budget = r->budget;
@@ -83,7 +84,7 @@ static const struct helper_role role = {
 	.work = work,
 };
 
-static int ask(const struct parser_file *file, const struct request *r, struct answer *answer)
+static int ask(const struct parser_file *file, struct request *r, struct answer *answer)
 {
 	const struct helper_request request = {
 		.data = r, .size = sizeof(*r), .fd = file->fd, .owner = file->owner, .timeout = answer_seconds * SECOND,
@@ -91,6 +92,7 @@ static int ask(const struct parser_file *file, const struct request *r, struct a
 	};
 	int err = sandbox__prepare();
 
+	r->seconds = answer_seconds;
 	return err ? err : helper__ask(&role, &request, answer, NULL);
 }
 
@@ -101,7 +103,7 @@ void parser__allow(unsigned int seconds)
 
 int parser__search(const struct parser_file *file, uint64_t offset, struct elf_budget *budget, struct elf_finding *f)
 {
-	const struct request r = { .work = SEARCH, .size = file->size, .offset = offset, .budget = *budget };
+	struct request r = { .work = SEARCH, .size = file->size, .offset = offset, .budget = *budget };
 	struct answer answer = { 0 };
 	int err = ask(file, &r, &answer);
 
@@ -139,7 +141,7 @@ int parser__find(const struct parser_file *file, uint64_t offset, const struct e
 
 int parser__rows(const struct parser_file *file, const struct unwind_place *from, struct unwind_rows *rows)
 {
-	const struct request r = { .work = ROWS, .size = file->size, .rows_from = *from };
+	struct request r = { .work = ROWS, .size = file->size, .rows_from = *from };
 	struct answer answer = { 0 };
 	int err = ask(file, &r, &answer);
 
@@ -150,7 +152,7 @@ int parser__rows(const struct parser_file *file, const struct unwind_place *from
 
 static int read_symbols(enum parser_work of, const struct parser_file *file, const struct symbols_place *from, struct symbols_piece *piece)
 {
-	const struct request r = { .work = of, .size = file->size, .symbols_from = *from };
+	struct request r = { .work = of, .size = file->size, .symbols_from = *from };
 	struct answer answer = { 0 };
 	int err = ask(file, &r, &answer);
 
@@ -170,7 +172,7 @@ int parser__map(const struct parser_file *file, const struct symbols_place *from
 
 int parser__context(const struct parser_file *file, struct elf_context *c)
 {
-	const struct request r = { .work = CONTEXT, .size = file->size };
+	struct request r = { .work = CONTEXT, .size = file->size };
 	struct answer answer = { 0 };
 	int err = ask(file, &r, &answer);
 

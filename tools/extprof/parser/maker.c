@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "parser/maker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "parser/copy.h"
+#include "parser/helper_message.h"
+#include "parser/sandbox.h"
+
+/* ms.  It has nothing to wait for but a CPU. */
+#define TIMEOUT 2000
+
+struct order {
+	maker_serve serve;
+	const void *role;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int to_maker = -1, maker_pidfd = -1;
+
+/* -- in the maker ----------------------------------------------------------------------------- */
+
+static void __attribute__((noreturn)) make_helpers(int socket)
+{
+	copy__begin(socket, "extprof-helpers");
+	for (;;) {
+		int32_t none;
+		int fd, pidfd = -1;
+		struct order order;
+		pid_t pid;
+
+		if (helper_message__receive(socket, &none, &order, sizeof(order), &fd) != (ssize_t)sizeof(order) || fd < 0)
+			break;
+		pid = copy__make_for_parent(&pidfd);
+		if (!pid)
+			order.serve(order.role, fd);
+		if (helper_message__send(socket, pid < 0 ? -errno : pid, NULL, 0, pid < 0 ? -1 : pidfd))
+			break;
+		close(fd);
+		if (pid > 0)
+			close(pidfd);
+	}
+	syscall(SYS_exit_group, 0);
+	__builtin_unreachable();
+}
+
+/* -- in the program --------------------------------------------------------------------------- */
+
+static void end(void)
+{
+	struct pollfd p = { .fd = maker_pidfd, .events = POLLIN };
+	siginfo_t info;
+
+	if (maker_pidfd < 0)
+		return;
+	syscall(SYS_pidfd_send_signal, maker_pidfd, SIGKILL, NULL, 0);
+	close(to_maker);
+	if (poll(&p, 1, TIMEOUT) == 1)
+		waitid(P_PIDFD, (id_t)maker_pidfd, &info, WEXITED | WNOHANG | __WALL);
+	close(maker_pidfd);
+	to_maker = maker_pidfd = -1;
+}
+
+static int begin(void)
+{
+	int pair[2];
+	pid_t pid;
+
+	if (to_maker >= 0)
+		return 0;
+	/* Helpers have what it makes only if it is made now.  Who needs it asks for the error. */
+	sandbox__prepare();
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	pid = copy__make(&maker_pidfd);
+	if (!pid)
+		make_helpers(pair[1]);
+	close(pair[1]);
+	if (pid > 0) {
+		to_maker = pair[0];
+		return 0;
+	}
+	pid = -errno;
+	close(pair[0]);
+	maker_pidfd = -1;
+	return pid;
+}
+
+/* -EIO: the maker has ended, or does not answer. */
+static int ask(maker_serve serve, const void *role, int socket, pid_t *pid, int *pidfd)
+{
+	const struct order order = { .serve = serve, .role = role };
+	struct pollfd p = { .events = POLLIN };
+	int32_t result = 0;
+	int err = begin();
+
+	if (err)
+		return err;
+	p.fd = to_maker;
+	if (helper_message__send(to_maker, 0, &order, sizeof(order), socket) || poll(&p, 1, TIMEOUT) != 1 ||
+	    helper_message__receive(to_maker, &result, NULL, 0, pidfd) || (result > 0 && *pidfd < 0)) {
+		end();
+		return -EIO;
+	}
+	*pid = result;
+	return result < 0 ? result : 0;
+}
+
+int maker__make(maker_serve serve, const void *role, int socket, pid_t *pid, int *pidfd)
+{
+	int err;
+
+	pthread_mutex_lock(&lock);
+	err = ask(serve, role, socket, pid, pidfd);
+	if (err == -EIO)
+		err = ask(serve, role, socket, pid, pidfd);
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+void maker__begin(void)
+{
+	pthread_mutex_lock(&lock);
+	begin();
+	pthread_mutex_unlock(&lock);
+}
+
+void maker__end(void)
+{
+	pthread_mutex_lock(&lock);
+	end();
+	pthread_mutex_unlock(&lock);
+}
+
+void maker__forget(void)
+{
+	/* Another thread of the parent may have held it. */
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	if (maker_pidfd >= 0) {
+		close(maker_pidfd);
+		close(to_maker);
+	}
+	to_maker = maker_pidfd = -1;
+}
