@@ -116,6 +116,76 @@ def processes_of_one_kind(ctx):
     return "web %.3f s of 0.8 s, job %.3f s of 0.4 s" % (kinds["[process web]"] / 1e9, kinds["[process job]"] / 1e9)
 
 
+SERVICES = """
+STDOUT.sync = true
+puts "ready"
+$stdin.gets
+[["shop", "deployment.environment.name=prod,service.name=not%20this", 0.2], ["shop", "deployment.environment.name=test", 0.4],
+ ["mail", nil, 0.6], [nil, "service.name=list%20of%20it", 0.3], [nil, nil, 0.5]].each do |name, list, s|
+  Process.wait(spawn({ "OTEL_SERVICE_NAME" => name, "OTEL_RESOURCE_ATTRIBUTES" => list }, ENV["RUBY_UNDER_TEST"], "--disable=gems", ARGV[0], s.to_s))
+end
+puts "done"
+sleep
+"""
+SERVED = """
+CPU = Process::CLOCK_PROCESS_CPUTIME_ID
+def spin(s) = (t = Process.clock_gettime(CPU) + s; nil while Process.clock_gettime(CPU) < t)
+spin(Float(ARGV[0]))
+"""
+
+
+@case(timeout=90)
+def services_and_resources(ctx):
+    """Processes of three services and one that says nothing, by their own clocks: by service and by an attribute, recorded so and reported
+    so; a filter of a service has what its group has. The recording has what they say once."""
+    served = ctx.write("served.rb", SERVED)
+    env = harness.environment({"RUBY_UNDER_TEST": harness.RUBY})
+    ruby = ctx.ruby(ctx.write("services.rb", SERVICES), served, env=env)
+    ruby.expect("ready")
+    path = ctx.path("services.extprof")
+    attribute = "deployment.environment.name"
+    reader = ctx.extprof_start("record", "-s", "-p", ruby.pid, "-F", harness.rate(999), "--group-by", "service,resource:" + attribute, "-o", path,
+                               "-o", ctx.path("live.folded"), "--unit", "ns")
+    ctx.attached(reader)
+    ruby.tell("go")
+    check(ruby.line(60) == "done", "it is not done")
+    reader.signal(2)
+    check(reader.wait(30) == 0, "status %s", reader.p.returncode)
+
+    def sums(lines, levels=1):
+        found = Counter()
+        for line in lines:
+            stack, _, ns = line.rpartition(" ")
+            found[";".join(stack.split(";")[:levels])] += int(ns)
+        return found
+
+    def report(*args, levels=1):
+        return sums(ctx.extprof("report", path, "-f", "folded", "--unit", "ns", *args).ok().out.splitlines(), levels)
+
+    with open(ctx.path("live.folded"), encoding="utf-8") as f:
+        live = sums(f, 2)
+    both = report(levels=2)
+    check(live == both, "live %s, of the file %s", live, both)
+    services, truth = report("--group-by", "service"), {"shop": 0.6, "mail": 0.6, "list of it": 0.3, "served.rb": 0.5}
+    for name, s in truth.items():
+        check(s * 0.9 < services["[service=%s]" % name] / 1e9 < s * 1.1 + 0.1, "%s: %s", name, services)
+    check(set(services) <= {"[service=%s]" % name for name in (*truth, "services.rb")}, "%s", services)
+    names = report("--group-by", "resource:" + attribute)
+    check(set(names) == {"[%s=prod]" % attribute, "[%s=test]" % attribute, "[no %s]" % attribute}, "%s", names)
+    check(both["[service=shop];[%s=prod]" % attribute] == names["[%s=prod]" % attribute]
+          and sum(services.values()) == sum(names.values()), "%s, %s", both, names)
+    for name in truth:
+        check(sum(report("--filter", "service=" + name).values()) == services["[service=%s]" % name], "--filter service=%s", name)
+    # Processes are as without it, and so is the file.
+    each = report("--group-by", "service,process", levels=2)
+    check(len(each) == len([k for k in each if re.fullmatch(r"\[service=.*\];\[process \d+ [\w.]+\]", k)]) >= 5, "%s", each)
+    stored = ctx.extprof("sql", "-H", path, "SELECT count(*) FROM frames WHERE kind=8 AND module IS NOT NULL").ok().out.strip()
+    check(stored == "0", "%s", stored)
+    refused = ctx.extprof("record", "--group-by", "resource:", "-d", "1", "-p", ruby.pid)
+    check(refused.status == 64 and "resource: is no list of different keys" in refused.err, "%s", refused)
+    return ", ".join("%s %.2f s" % (name, ns / 1e9) for name, ns in sorted(services.items()))
+
+
 TITLES = """
 STDOUT.sync = true
 CPU = Process::CLOCK_PROCESS_CPUTIME_ID

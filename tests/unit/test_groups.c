@@ -7,6 +7,7 @@
 #include "profile/command_name.h"
 #include "profile/group_names.h"
 #include "profile/groups.h"
+#include "profile/service.h"
 
 TEST(groups_are_parsed_in_their_order)
 {
@@ -125,17 +126,24 @@ static const char *parts(const struct frame_table *t, uint32_t number)
 TEST(groups_name_processes)
 {
 	struct process_row row = { .pid = 42, .command = "ruby bin/puma -w 4" };
-	char cgroup[] = "/system.slice/web.service";
+	char cgroup[] = "/system.slice/web.service", resource[] = "service.name=shop";
 	struct frame_table t;
 
 	frame_table__init(&t);
 	row.frame = frame_table__later(&t, FRAME_PROCESS);
-	CHECK_INT(group_names__set_process(&t, &row), 0);
+	CHECK_INT(group_names__set_process(&t, &row, true), 0);
 	CHECK_STRING(parts(&t, row.frame), "[process 42 puma]||puma|42");
+	CHECK_STRING(frame_table__get(&t, row.frame)->module, "");
 	row.cgroup = cgroup;
 	row.command[0] = '\0';
-	CHECK_INT(group_names__set_process(&t, &row), 0);
+	CHECK_INT(group_names__set_process(&t, &row, false), 0);
 	CHECK_STRING(parts(&t, row.frame), "[process 42]|/system.slice/web.service|42|42");
+	/* What it says of itself, where it is asked for. */
+	row.resource = resource;
+	CHECK_INT(group_names__set_process(&t, &row, false), 0);
+	CHECK_STRING(frame_table__get(&t, row.frame)->module, "");
+	CHECK_INT(group_names__set_process(&t, &row, true), 0);
+	CHECK_STRING(frame_table__get(&t, row.frame)->module, "service.name=shop");
 	frame_table__free(&t);
 }
 
@@ -179,6 +187,52 @@ TEST(groups_name_threads_and_their_patterns)
 	frame_table__free(&t);
 }
 
+TEST(groups_can_be_what_a_process_says_of_itself)
+{
+	const char *const all = "resource:deployment.environment.name,service,label:a,resource:a,process";
+	char longest[GROUP_RESOURCE_KEY_MAX + 16] = "resource:";
+	struct text text = { 0 };
+	struct groups g;
+
+	CHECK_INT(groups__parse(all, &g), 0);
+	CHECK_INT(g.count, 5);
+	CHECK_INT(g.keys[0], GROUP_RESOURCE);
+	CHECK_INT(g.keys[1], GROUP_SERVICE);
+	CHECK_INT(g.keys[2], GROUP_LABEL);
+	CHECK_INT(g.keys[3], GROUP_RESOURCE + 1);
+	CHECK_STRING(g.resources[0], "deployment.environment.name");
+	CHECK(group__is_label(g.keys[2]) && !group__is_label(g.keys[1]) && !group__is_label(g.keys[3]));
+	CHECK(groups__has_resources(&g));
+	groups__add_text(&g, &text);
+	CHECK_STRING(text__string(&text), all);
+	text__free(&text);
+	CHECK_INT(groups__parse("service", &g), 0);
+	CHECK(groups__has_resources(&g));
+	CHECK_INT(groups__parse("process,label:service", &g), 0);
+	CHECK(!groups__has_resources(&g));
+	CHECK_INT(groups__parse("resource:a,resource:b,resource:c,resource:d,resource:e", &g), -EINVAL);
+	CHECK_INT(groups__parse("resource:a,resource:a", &g), -EINVAL);
+	CHECK_INT(groups__parse("resource:", &g), -EINVAL);
+	memset(longest + 9, 'k', GROUP_RESOURCE_KEY_MAX);
+	CHECK_INT(groups__parse(longest, &g), 0);
+	longest[9 + GROUP_RESOURCE_KEY_MAX] = 'k';
+	longest[10 + GROUP_RESOURCE_KEY_MAX] = '\0';
+	CHECK_INT(groups__parse(longest, &g), -EINVAL);
+}
+
+TEST(groups_find_the_service_of_a_process)
+{
+	char name[SERVICE_SIZE];
+
+	CHECK(service__find("a=b,service.name=web%20shop", "puma", name, sizeof(name)));
+	CHECK_STRING(name, "web shop");
+	CHECK(service__find("a=b", "puma", name, sizeof(name)));
+	CHECK_STRING(name, "puma");
+	CHECK(service__find(NULL, "puma", name, sizeof(name)));
+	CHECK(!service__find(NULL, "", name, sizeof(name)));
+	CHECK_STRING(name, "");
+}
+
 TEST(groups_can_be_labels)
 {
 	struct groups g;
@@ -192,7 +246,8 @@ TEST(groups_can_be_labels)
 	CHECK_INT(g.label_count, 2);
 	CHECK_STRING(g.labels[0], "request");
 	CHECK_STRING(g.labels[1], "job id");
-	CHECK_INT(groups__parse("process,thread,thread-pattern,cgroup,recording,host,command,label:a,label:b,label:c,label:d", &g), 0);
+	CHECK_INT(groups__parse("process,thread,thread-pattern,cgroup,recording,host,command,service,label:a,label:b,label:c,label:d,"
+				"resource:a,resource:b,resource:c,resource:d", &g), 0);
 	CHECK_INT(g.count, GROUPS_MAX);
 	/* A name in place of a label has its room. */
 	CHECK_INT(groups__name_as_label(&g, GROUP_RECORDING), -1);

@@ -38,7 +38,7 @@ static int name_process(struct engine *e, uint32_t number, const struct sink_ori
 {
 	if (origin->process >= e->rows.count || e->rows.rows[origin->process].frame != number)
 		return 0;
-	return group_names__set_process(&e->frames, &e->rows.rows[origin->process]);
+	return group_names__set_process(&e->frames, &e->rows.rows[origin->process], groups__has_resources(&e->resolver.groups));
 }
 
 int engine__name_frame(struct engine *e, uint32_t number, const struct sink_origin *origin)

@@ -76,7 +76,8 @@ struct frame {
 	const char *name;	/* of code as it is shown; else without what the other parts say: "mark" of the collector,
 				 * "worker 1" of a thread, "puma" of a process, the value of a label */
 	const char *path;	/* of code, and of a holder */
-	const char *module;	/* of machine code: its file; of the kernel: the name of the module, "" if it is in none */
+	const char *module;	/* of machine code: its file; of the kernel: the name of the module, "" if it is in none.  Of a
+				 * process a list as in base/attributes.h, where groups ask for it */
 	const char *key;	/* of a label; of a detail "file", "waker" or DETAIL_; of machine code the build id of its module,
 				 * in hex */
 	const char *wider;	/* of a thread its pattern, "worker *"; of a process its cgroup */

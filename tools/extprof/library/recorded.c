@@ -204,7 +204,7 @@ int recorded__add_filters(struct recording_filter *f, const char *const *filters
 
 		if (err)
 			return error__set(error, DIAG_USAGE, -err, err == -E2BIG ? "there are too many filters, at \"%s\"" :
-					  "\"%s\" is no filter: KEY=PATTERN with process, cgroup, host, commit, thread, method, file, gem, state, trace, span, "
+					  "\"%s\" is no filter: KEY=PATTERN with process, service, cgroup, host, commit, thread, method, file, gem, state, trace, span, "
 					  "label:KEY or resource:KEY", filters[i]);
 	}
 	return 0;

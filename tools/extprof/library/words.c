@@ -38,7 +38,7 @@ static const char *timer_name(int i)
 
 static const char *group_name(int i)
 {
-	static const char *const others[] = { GROUP_LABEL_PREFIX "KEY", "none", NULL };
+	static const char *const others[] = { GROUP_LABEL_PREFIX "KEY", GROUP_RESOURCE_PREFIX "KEY", "none", NULL };
 
 	return i + 1 < GROUP_KEYS ? group_names[i + 1] : others[i + 1 - GROUP_KEYS];
 }

@@ -76,7 +76,7 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "of the modes that were recorded only these: %s, or several with commas between (default: all)" },
 	[OPTION_WHERE] = { "filter", "", "CONDITION", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF | ANNOTATE | REPORT | PUSH,
 		.brief_in = DIFF | ANNOTATE | REPORT, .brief = "only samples that match: thread=worker*",
-		.help = "only samples that match KEY=PATTERN: process, cgroup, host, commit, thread, method, file, gem, state, trace, span, label:KEY "
+		.help = "only samples that match KEY=PATTERN: process, service, cgroup, host, commit, thread, method, file, gem, state, trace, span, label:KEY "
 		"or resource:KEY, with *, ? and [...]; several have to match all" },
 	[OPTION_TRACE] = { "trace", "", "ID", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = REPORT,
 		.brief = "only samples of that trace", .help = "only samples of the trace with that id, 32 hexadecimal "

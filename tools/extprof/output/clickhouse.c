@@ -15,14 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/attributes.h"
 #include "base/fnv.h"
 #include "base/map64.h"
 #include "output/process_rows.h"
+#include "profile/service.h"
 
 #define SECOND 1000000000ull
 #define SERVICE_UNKNOWN "unknown_service:ruby"
-#define SERVICE_MAX 256
 /* Labels of a sample. */
 #define LABELS_MAX 64
 
@@ -61,11 +60,9 @@ static uint64_t hash_frame(uint64_t h, const struct report_label *l)
 static char *service_of(const struct report *r, const struct frame *f)
 {
 	const struct process_row *row = process_rows__find(r, f);
-	char name[SERVICE_MAX];
+	char name[SERVICE_SIZE];
 
-	if (row && attributes__find(row->resource, "service.name", name, sizeof(name)) && *name)
-		return strdup(name);
-	return strdup(f->known == KNOWN && *f->name ? f->name : SERVICE_UNKNOWN);
+	return strdup(service__find(row ? row->resource : NULL, f->known == KNOWN ? f->name : "", name, sizeof(name)) ? name : SERVICE_UNKNOWN);
 }
 
 static int find_services(struct rows_writer *w)

@@ -135,7 +135,7 @@ uint32_t group_names__add_crowded(struct frame_table *t, enum frame_kind kind, c
 	return number;
 }
 
-int group_names__set_process(struct frame_table *t, const struct process_row *row)
+int group_names__set_process(struct frame_table *t, const struct process_row *row, bool with_resource)
 {
 	struct frame f = FRAME_INIT(FRAME_PROCESS);
 	struct text command = { 0 };
@@ -145,6 +145,7 @@ int group_names__set_process(struct frame_table *t, const struct process_row *ro
 	f.pid = (uint32_t)row->pid;
 	f.name = text__string(&command);
 	f.wider = row->cgroup ? row->cgroup : "";
+	f.module = with_resource && row->resource ? row->resource : "";
 	err = command.failed ? -ENOMEM : frame_table__set(t, row->frame, &f);
 	text__free(&command);
 	return err;

@@ -14,7 +14,8 @@
 
 /* Give the frame of a thread, or of a process, the parts that are known now.  0 or -ENOMEM. */
 int group_names__set_thread(struct frame_table *t, const struct thread *thread);
-int group_names__set_process(struct frame_table *t, const struct process_row *row);
+/* with_resource: also what the process says of itself. */
+int group_names__set_process(struct frame_table *t, const struct process_row *row, bool with_resource);
 
 /*
  * The frame of a thread that is no Ruby thread, or (unknown) of which that is not known.  comm: as the

@@ -14,6 +14,7 @@ const char *const group_names[GROUP_KEYS] = {
 	[GROUP_RECORDING] = "recording",
 	[GROUP_HOST] = "host",
 	[GROUP_COMMAND] = "command",
+	[GROUP_SERVICE] = "service",
 	[GROUP_TRACE] = "trace",
 	[GROUP_SPAN] = "span",
 };
@@ -24,6 +25,11 @@ bool groups__has(const struct groups *g, enum group_key key)
 		if (g->keys[i] == key)
 			return true;
 	return false;
+}
+
+bool groups__has_resources(const struct groups *g)
+{
+	return g->resource_count || groups__has(g, GROUP_SERVICE);
 }
 
 void groups__add(struct groups *g, enum group_key key)
@@ -103,6 +109,22 @@ static int add_label(struct groups *g, const char *name, size_t length)
 	return add_label_key(g, name + prefix, length - prefix);
 }
 
+/* "resource:KEY".  The same. */
+static int add_resource(struct groups *g, const char *name, size_t length)
+{
+	size_t prefix = strlen(GROUP_RESOURCE_PREFIX);
+	const char *key = name + prefix;
+
+	if (length <= prefix || strncmp(name, GROUP_RESOURCE_PREFIX, prefix) || length - prefix > GROUP_RESOURCE_KEY_MAX ||
+	    g->resource_count == GROUP_RESOURCES_MAX)
+		return 0;
+	for (int i = 0; i < g->resource_count; i++)
+		if (strlen(g->resources[i]) == length - prefix && !strncmp(g->resources[i], key, length - prefix))
+			return 0;
+	memcpy(g->resources[g->resource_count], key, length - prefix);
+	return GROUP_RESOURCE + g->resource_count++;
+}
+
 static int add_trace(struct groups *g, enum trace_part part)
 {
 	return add_label_key(g, trace_labels[part], strlen(trace_labels[part]));
@@ -117,8 +139,8 @@ int groups__parse(const char *text, struct groups *g)
 		size_t length = strcspn(text, ",");
 		int key = by_name(text, length);
 
-		if (!key)
-			key = add_label(g, text, length);
+		if (!key && !(key = add_label(g, text, length)))
+			key = add_resource(g, text, length);
 		else if (key == GROUP_TRACE || key == GROUP_SPAN)
 			key = add_trace(g, key == GROUP_TRACE ? TRACE_ID : TRACE_SPAN);
 		if (!key || groups__has(g, (enum group_key)key))
@@ -127,5 +149,20 @@ int groups__parse(const char *text, struct groups *g)
 		if (!text[length])
 			return 0;
 		text += length + 1;
+	}
+}
+
+void groups__add_text(const struct groups *g, struct text *out)
+{
+	for (int i = 0; i < g->count; i++) {
+		uint8_t key = g->keys[i];
+
+		text__adds(out, i ? "," : "");
+		if (key < GROUP_KEYS)
+			text__adds(out, group_names[key]);
+		else if (group__is_label(key))
+			text__addf(out, GROUP_LABEL_PREFIX "%s", g->labels[key - GROUP_LABEL]);
+		else
+			text__addf(out, GROUP_RESOURCE_PREFIX "%s", g->resources[key - GROUP_RESOURCE]);
 	}
 }

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/attributes.h"
+#include "profile/service.h"
+
 struct merge {
 	struct report_builder *b;
 	struct map64 children;	/* parent << 32 | label -> number of a loose node */
@@ -50,6 +53,21 @@ static uint32_t label_label(struct merge *m, const struct frame *of, bool merged
 	return report__label(m->b, of ? of : &f);
 }
 
+/* The label of what the process of stacks says of itself: an attribute; NULL: its service. */
+static uint32_t resource_label(struct merge *m, const char *attribute, const struct frame *process, bool merged)
+{
+	struct frame f = FRAME_INIT(FRAME_LABEL);
+	char value[SERVICE_SIZE];
+
+	f.key = attribute ? attribute : group_names[GROUP_SERVICE];
+	f.known = process ? process->known : merged ? KNOWN_MERGED : KNOWN_NOT;
+	if (f.known == KNOWN && !(attribute ? attributes__find(process->module, attribute, value, sizeof(value)) :
+				  service__find(process->module, process->name, value, sizeof(value))))
+		f.known = KNOWN_NOT_SET;
+	f.name = f.known == KNOWN ? value : "";
+	return report__label(m->b, &f);
+}
+
 /* The label of one level of groups, for stacks of that process and thread. */
 static uint32_t group_label(struct merge *m, uint8_t key, const struct frame *process,
 			    const struct frame *thread, bool merged)
@@ -65,10 +83,16 @@ static uint32_t group_label(struct merge *m, uint8_t key, const struct frame *pr
 		f = *of;
 		/* A process of which nothing else is known stays one of its own. */
 		f.pid = *of->name ? 0 : of->pid;
+		f.module = "";
 		return report__label(m->b, &f);
 	}
-	if (of && kinds[key] == of->kind && key != GROUP_THREAD_PATTERN)
-		return report__label(m->b, of);
+	if (of && kinds[key] == of->kind && key != GROUP_THREAD_PATTERN) {
+		f = *of;
+		/* That is of other levels. */
+		if (of->kind == FRAME_PROCESS)
+			f.module = "";
+		return report__label(m->b, &f);
+	}
 	/* It is known, but what it belongs to is not. */
 	f.known = merged && !of ? KNOWN_MERGED : KNOWN_NOT;
 	if (of && (*of->wider || of->known)) {
@@ -77,6 +101,17 @@ static uint32_t group_label(struct merge *m, uint8_t key, const struct frame *pr
 		f.name = of->wider;
 	}
 	return report__label(m->b, &f);
+}
+
+static uint32_t level_label(struct merge *m, const struct groups *g, uint8_t key, const struct levels *of, bool merged)
+{
+	if (key == GROUP_SERVICE)
+		return resource_label(m, NULL, of->process, merged);
+	if (key >= GROUP_RESOURCE)
+		return resource_label(m, g->resources[key - GROUP_RESOURCE], of->process, merged);
+	if (group__is_label(key))
+		return label_label(m, of->labels[key - GROUP_LABEL], merged);
+	return group_label(m, key, of->process, of->thread, merged);
 }
 
 /*
@@ -104,9 +139,7 @@ static uint32_t base_of(struct merge *m, uint32_t node, bool merged)
 	for (uint32_t i = 0; i < n; i++)
 		of.labels[i] = labels[n - 1 - i];
 	for (int i = 0; i < g->count && base != MAP64_NONE; i++) {
-		uint32_t label = g->keys[i] >= GROUP_LABEL ?
-				 label_label(m, of.labels[g->keys[i] - GROUP_LABEL], merged) :
-				 group_label(m, g->keys[i], of.process, of.thread, merged);
+		uint32_t label = level_label(m, g, g->keys[i], &of, merged);
 
 		base = label == MAP64_NONE ? MAP64_NONE : child_of(m, base, label);
 	}

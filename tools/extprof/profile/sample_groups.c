@@ -120,7 +120,8 @@ int resolve__add_groups(struct resolver *c, struct vm *vm, struct process_row *r
 		c->crowded_thread = group_names__add_crowded(c->frames, FRAME_THREAD, "");
 	if (!c->crowded_process)
 		c->crowded_process = group_names__add_crowded(c->frames, FRAME_PROCESS, "");
-	if (groups__has(&c->groups, GROUP_PROCESS) || groups__has(&c->groups, GROUP_CGROUP) || groups__has(&c->groups, GROUP_COMMAND)) {
+	if (groups__has(&c->groups, GROUP_PROCESS) || groups__has(&c->groups, GROUP_CGROUP) || groups__has(&c->groups, GROUP_COMMAND) ||
+	    groups__has_resources(&c->groups)) {
 		uint32_t frame = process_frame(c, row);
 
 		c->stack[(*n)++] = frame ? frame : c->crowded_process;
@@ -160,6 +161,6 @@ int resolve__name_processes(struct resolver *c)
 
 	for (uint32_t i = 0; c->processes && i < c->processes->count && !err; i++)
 		if (c->processes->rows[i].frame)
-			err = group_names__set_process(c->frames, &c->processes->rows[i]);
+			err = group_names__set_process(c->frames, &c->processes->rows[i], groups__has_resources(&c->groups));
 	return err;
 }

@@ -89,13 +89,6 @@ static int write_processes(struct recording_writer *w, const struct processes *p
 	return err;
 }
 
-static void view_text(const struct groups *g, struct text *out)
-{
-	for (int i = 0; i < g->count; i++)
-		text__addf(out, "%s%s%s", i ? "," : "", g->keys[i] < GROUP_LABEL ? group_names[g->keys[i]] :
-			   GROUP_LABEL_PREFIX, g->keys[i] < GROUP_LABEL ? "" : g->labels[g->keys[i] - GROUP_LABEL]);
-}
-
 int recording_account__set_begin(struct recording_writer *w, uint64_t started_monotonic, time_t started)
 {
 	int err = recording_writer__set_number(w, "started_monotonic_ns", started_monotonic);
@@ -111,7 +104,7 @@ int recording_account__begin(struct recording_writer *w, const struct recording_
 	struct text groups = { 0 };
 	int err;
 
-	view_text(&view->groups, &groups);
+	groups__add_text(&view->groups, &groups);
 	err = recording_writer__set_text(w, "extprof", EXTPROF_VERSION);
 	if (!err)
 		err = recording_writer__set_text(w, "groups", text__string(&groups));

@@ -12,6 +12,7 @@
 #include "base/attributes.h"
 #include "frames/owner.h"
 #include "profile/groups.h"
+#include "profile/service.h"
 #include "profile/transform.h"
 #include "recording/schema.h"
 
@@ -35,13 +36,14 @@ int recording_filter__add(struct recording_filter *f, const char *text)
 {
 	static const char *const keys[] = {
 		[KEY_PROCESS] = "process", [KEY_THREAD] = "thread", [KEY_METHOD] = "method", [KEY_FILE] = "file",
-		[KEY_STATE] = "state", [KEY_CGROUP] = "cgroup", [KEY_HOST] = "host", [KEY_COMMIT] = "commit", [KEY_GEM] = "gem",
+		[KEY_STATE] = "state", [KEY_CGROUP] = "cgroup", [KEY_HOST] = "host", [KEY_SERVICE] = "service",
+		[KEY_COMMIT] = "commit", [KEY_GEM] = "gem",
 		[KEY_TRACE] = "trace", [KEY_SPAN] = "span",
 	};
 	static const struct {
 		const char *name;
 		enum recording_key key;
-	} prefixes[] = { { GROUP_LABEL_PREFIX, KEY_LABEL }, { "resource:", KEY_RESOURCE } };
+	} prefixes[] = { { GROUP_LABEL_PREFIX, KEY_LABEL }, { GROUP_RESOURCE_PREFIX, KEY_RESOURCE } };
 	const char *pattern = strchr(text, '=');
 	struct recording_condition *c = &f->list[f->count];
 	size_t length = pattern ? (size_t)(pattern - text) : 0;
@@ -123,6 +125,14 @@ static bool matches_resource(const struct recording_condition *c, const char *li
 	return matches_text(c, value) || (c->key == KEY_COMMIT && *c->pattern && !strncmp(value, c->pattern, strlen(c->pattern)));
 }
 
+/* The name of its frame is its command as it is shown. */
+static bool matches_service(const struct recording_matches *m, const struct recording_condition *c, const struct process_entry *p)
+{
+	char name[SERVICE_SIZE];
+
+	return service__find(p->resource, p->frame ? m->tables->frames[p->frame].name : "", name, sizeof(name)) && matches_text(c, name);
+}
+
 static bool matches_thread(const struct recording_matches *m, const struct recording_condition *c, uint32_t id)
 {
 	const struct thread_entry *t = &m->tables->threads[id];
@@ -135,6 +145,8 @@ static bool matches_thread(const struct recording_matches *m, const struct recor
 		       (!strcmp(c->pattern, "/") || !fnmatch(c->pattern, process->cgroup, FNM_LEADING_DIR | FNM_NOESCAPE));
 	if (c->key == KEY_HOST)
 		return *m->tables->host && matches_text(c, m->tables->host);
+	if (c->key == KEY_SERVICE)
+		return t->process && matches_service(m, c, process);
 	if (c->key == KEY_COMMIT || c->key == KEY_RESOURCE)
 		return t->process && matches_resource(c, process->resource);
 	if (c->key == KEY_PROCESS)
@@ -198,6 +210,7 @@ static bool is_of_thread(enum recording_key key)
 	case KEY_PROCESS:
 	case KEY_CGROUP:
 	case KEY_HOST:
+	case KEY_SERVICE:
 	case KEY_COMMIT:
 	case KEY_RESOURCE:
 	case KEY_THREAD:

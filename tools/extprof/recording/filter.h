@@ -25,6 +25,7 @@ enum recording_key {
 	KEY_THREAD,		/* name or tid */
 	KEY_CGROUP,		/* of the process, or one above it */
 	KEY_HOST,		/* of the recording */
+	KEY_SERVICE,		/* of the process, see profile/service.h */
 	KEY_COMMIT,		/* of the process: all of it, or its first digits */
 	KEY_METHOD,		/* of any frame of the stack */
 	KEY_FILE,

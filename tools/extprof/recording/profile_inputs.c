@@ -94,38 +94,59 @@ static const char *directory_of_input(const struct recording_profile *p, const s
 	return same ? of : NULL;
 }
 
+/* By the id of a frame: what its process says of itself, where groups ask for it.  0 or -ENOMEM; *list NULL: nothing is asked. */
+static int find_resources(const struct recording_profile *p, const struct recording_tables *t, const char ***list)
+{
+	*list = NULL;
+	if (!groups__has_resources(&p->show))
+		return 0;
+	*list = calloc(t->frame_count, sizeof(**list));
+	if (!*list)
+		return -ENOMEM;
+	for (uint32_t id = 1; id < t->process_count; id++)
+		(*list)[t->processes[id].frame] = t->processes[id].resource;
+	return 0;
+}
+
 /* If there is one recording, each row of the table gets a number of its own: rows are different frames.  Two sides are compared by
  * the paths that they share. */
 static int make_frames(struct recording_profile *p, struct input *in, struct diag *d)
 {
 	const char *directory = directory_of_input(p, in), *path = NULL, *shown = NULL;
 	const struct recording_tables *t = in->tables;
+	const char **resources = NULL;
+	int err = 0;
 
 	in->numbers = calloc(t->frame_count, sizeof(*in->numbers));
-	if (!in->numbers)
+	if (!in->numbers || find_resources(p, t, &resources))
 		return recording_profile__no_memory(d);
-	for (uint32_t id = 1; id < t->frame_count; id++) {
+	for (uint32_t id = 1; id < t->frame_count && !err; id++) {
 		struct frame f = t->frames[id];
 
 		/* Frames of one file often follow one another. */
 		if (p->compares && f.kind == FRAME_RUBY && *f.path && f.path != path) {
 			path = f.path;
 			shown = same_paths__shown(&p->same_paths, path, directory, in->is_after);
-			if (!shown)
-				return recording_profile__no_memory(d);
+			if (!shown) {
+				err = recording_profile__no_memory(d);
+				break;
+			}
 		}
 		if (path && f.path == path)
 			f.path = shown;
 		/* Its threads are others, too. */
 		if (f.kind == FRAME_PROCESS && p->several_hosts)
 			f.key = recording_reader__host(in->reader);
+		if (f.kind == FRAME_PROCESS)
+			f.module = resources && resources[id] ? resources[id] : "";
 		in->numbers[id] = p->keeps ? new_number(p, &f) : number_of(p, &f);
 		if (!in->numbers[id])
-			return recording_profile__no_memory(d);
-		if (id % 64 == 0 && recording_reader__over(in->reader))
-			return recording_reader__failed(-ETIME, d);
+			err = recording_profile__no_memory(d);
+		else if (id % 64 == 0 && recording_reader__over(in->reader))
+			err = recording_reader__failed(-ETIME, d);
 	}
-	return 0;
+	free(resources);
+	return err;
 }
 
 static uint32_t add_native(void *context, const struct frame *f)

@@ -243,7 +243,7 @@ int recording_writer__frame(struct recording_writer *w, uint32_t id, const struc
 
 	if (check_id(w, id, RECORDING_FRAMES_MAX, "frames") || recording_writer__ready(w) || bind_string(w, PUT_FRAME, 3, f->name) ||
 	    bind_string(w, PUT_FRAME, 4, text_or_null(f->path)) ||
-	    bind_string(w, PUT_FRAME, 8, text_or_null(f->module)) ||
+	    bind_string(w, PUT_FRAME, 8, f->kind == FRAME_PROCESS ? NULL : text_or_null(f->module)) ||
 	    bind_string(w, PUT_FRAME, 10, text_or_null(f->key)) ||
 	    bind_string(w, PUT_FRAME, 11, text_or_null(f->wider)))
 		return w->err;

@@ -33,9 +33,10 @@
 #define OTHER_BUDGET (256ull << 20)
 /*
  * So many symbols may samples have asked for, for each process that lives.  A table with more is emptied when a new window
- * begins, as a program that makes code without an end would fill it.  A large application asks for fewer.
+ * begins, as a program that makes code without an end would fill it.  What the new window needs is read again: where one
+ * asks for more than this in all, that is at most as often as new symbols come.
  */
-#define SYMBOLS_ASKED_MAX (32u << 10)
+#define SYMBOLS_ASKED_MAX (8u << 10)
 /* Approximate bytes of a symbol without its texts. */
 #define SYMBOL_COST 256
 /* Symbols that no sample has asked for leave so much of the budget. */
