@@ -90,7 +90,7 @@ puts "done"; $stdout.flush; $stdin.gets""")
     return ", ".join("%s %.3f" % (name, seen["[request=%s]" % name] / (ns / 1e3)) for name, ns in truth.items())
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def outputs(ctx):
     """The label in the summary, in speedscope and in pprof; two keys in their order; what is no key is refused."""
     ruby = ctx.ruby("-e", "Fiber.with_labels(request: %(GET /\\e[1mx), n: 7) { puts 'ready'; $stdout.flush; i = 0; i += 1 while true }")
@@ -162,7 +162,7 @@ def values(ctx, turns, seconds, stands_still=0):
     return kinds, profile, text
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def many_values(ctx):
     """A new value for each request: each sample has the right value, is expired or is one of too many, and is counted."""
     kinds, _, text = values(ctx, 2000, 3)
@@ -170,7 +170,7 @@ def many_values(ctx):
     return text
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def expired_values(ctx):
     """So many values that their records expire before they are read, since extprof stands still: said, counted, and none
     is taken for another."""

@@ -113,7 +113,7 @@ def of_reader(what, reader, names):
             check(all(not v & ~mask(names) for v in got.get(key, ())), "%s: a helper has more: %s", what, got)
 
 
-@case(timeout=180)
+@case(timeout=180, patient=True)
 def each_mode(ctx):
     """While it records, in each thread, and in its helpers."""
     check(os.geteuid() == 0, "this needs root")
@@ -326,7 +326,7 @@ def container_without_ptrace(ctx):
     return "dump, stat and record of another root"
 
 
-@case(timeout=90)
+@case(timeout=90, patient=True)
 def three_capabilities(ctx):
     """CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone, of a program of another user; the first two, of one of the same user."""
     directory = tempfile.mkdtemp(prefix="extprof-test-", dir="/tmp")

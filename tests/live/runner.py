@@ -116,7 +116,8 @@ def run_all(cases, sums):
 
     beside = Beside([c for c in cases if c.patient])
     try:
-        for c in cases:
+        # Those that are alone come at the end: the others need not wait then.
+        for c in sorted(cases, key=lambda c: c.alone):
             if not c.patient:
                 beside.hold_up(c.alone)
                 ended(c, *run_case(c))
