@@ -577,7 +577,7 @@ def many_short_processes(ctx):
         count, rubies, took, cpu, 0.05 * rubies, before[0] / 1024, after[0] / 1024, before[1], after[1])
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def a_kernel_without_types(ctx):
     """Without BTF no program is loaded: the log says so, and the processes are read from outside."""
     ctx.write("none.conf", "")

@@ -162,7 +162,7 @@ def values(ctx, turns, seconds, stands_still=0):
     return kinds, profile, text
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def many_values(ctx):
     """A new value for each request: each sample has the right value, is expired or is one of too many, and is counted."""
     kinds, _, text = values(ctx, 2000, 3)
@@ -170,7 +170,7 @@ def many_values(ctx):
     return text
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def expired_values(ctx):
     """So many values that their records expire before they are read, since extprof stands still: said, counted, and none
     is taken for another."""

@@ -898,7 +898,7 @@ def names_of(labels):
     return [l for l in labels if l == "entry" or l.startswith(("a_", "b_"))]
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def libraries_at_one_place(ctx):
     return change_places(ctx)
 

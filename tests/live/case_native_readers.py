@@ -55,7 +55,7 @@ def waits_by_stop(ctx):
     return waits_by(ctx, "stop", "holds", "locks", "polls")
 
 
-@case(timeout=120, bpf=False, patient=True)
+@case(timeout=120, bpf=False)
 def libraries_at_one_place(ctx):
     return change_places(ctx, *STOP, rate=RATE, least=10)
 

@@ -326,7 +326,7 @@ def container_without_ptrace(ctx):
     return "dump, stat and record of another root"
 
 
-@case(timeout=90, patient=True)
+@case(timeout=90)
 def three_capabilities(ctx):
     """CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone, of a program of another user; the first two, of one of the same user."""
     directory = tempfile.mkdtemp(prefix="extprof-test-", dir="/tmp")

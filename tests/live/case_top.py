@@ -674,7 +674,7 @@ class Screen:
         subprocess.run(["tmux", "-S", self.socket, "kill-server"], stderr=subprocess.DEVNULL)
 
 
-@case(timeout=180, patient=True)
+@case(timeout=180)
 def screen(ctx):
     """All keys, in tmux."""
     p, s = worker(ctx), Screen(ctx)

@@ -225,7 +225,7 @@ class Beside:
     """Runs cases in processes of their own, so many at a time, beside those of this process."""
 
     def __init__(self, cases):
-        self.cases, self.left, self.workers = cases, dict(enumerate(cases)), []
+        self.left, self.workers = dict(enumerate(cases)), []
         self.turn, self.held = None, False
         if not cases:
             return
@@ -246,8 +246,7 @@ class Beside:
             self.held = hold
 
     def done(self, wait):
-        """[(case, Counted, seconds)] of those that have ended. Wait: of all."""
-        found = []
+        """(case, Counted, seconds) of those that have ended. Wait: of all, as they end."""
         while self.workers:
             ready = select.select([w.pipe for w in self.workers], [], [], None if wait else 0)[0]
             if not ready:
@@ -258,11 +257,12 @@ class Beside:
                     results = [] if w.runs is None else [(w.runs, Counted(0, 1, 0, "the process that ran it has ended before its result"))]
                     self.workers.remove(w)
                     w.close()
-                found += [(self.left.pop(number), *result) for number, *result in results]
+                for number, *result in results:
+                    yield self.left.pop(number), *result
         if not self.workers:
-            found += [(c, Counted(0, 1, 0, "no process is left that runs patient cases")) for c in self.left.values()]
-            self.left = {}
-        return found
+            lost, self.left = self.left, {}
+            for c in lost.values():
+                yield c, Counted(0, 1, 0, "no process is left that runs patient cases")
 
     def end(self):
         """Nothing of it goes on."""
