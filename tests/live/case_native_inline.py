@@ -119,7 +119,7 @@ def shares_of_lines(ctx):
     return "inlined %.1f %% of %.1f %%" % (100 * sums["inlined"] / total, 100 * inlined / (inlined + own))
 
 
-@reads(timeout=120, patient=True)
+@reads(timeout=120)
 def of_a_process_that_runs(ctx):
     """record has the same options: lines and inlined functions in its own outputs and summary, and none in its recording. The file may be
     gone from its path: it is the one that the process had mapped."""

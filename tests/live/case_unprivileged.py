@@ -101,7 +101,7 @@ def right(command, got):
         check("read from outside instead (--reader nonblocking)" in err, "%s: %s", command, err)
 
 
-@case(timeout=120, bpf=False, patient=True)
+@case(timeout=120, bpf=False)
 def without_capabilities(ctx):
     """The same user without a capability, and without a way to get one, reads its processes; also those in a container."""
     said = []
@@ -122,7 +122,7 @@ def without_capabilities(ctx):
     return "works for a program " + ", ".join(said)
 
 
-@case(timeout=120, bpf=False, patient=True)
+@case(timeout=120, bpf=False)
 def user_namespace(ctx):
     """In a container, with and without pids of its own, all works as outside. A process outside is not of its user."""
     said = []
