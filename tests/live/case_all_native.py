@@ -161,7 +161,7 @@ def of_a_command_from_its_begin(ctx):
     return "%s pauses" % list(made.values())
 
 
-@case(timeout=90)
+@case(timeout=90, patient=True)
 def descriptors(ctx):
     """Forked children leave no descriptor."""
     p = plain(ctx)
@@ -339,7 +339,7 @@ def formats(ctx):
     return "%d samples: %s" % (total, ", ".join(sizes))
 
 
-@case(timeout=30)
+@case(timeout=30, patient=True)
 def live_view(ctx):
     p = plain(ctx)
     top = ctx.extprof_start("top", "-b", "-p", p.pid, "-n", "--all-native", "-i", "1", "--count", "3")
@@ -349,7 +349,7 @@ def live_view(ctx):
     return "one() is there"
 
 
-@case(timeout=30)
+@case(timeout=30, patient=True)
 def refusals(ctx):
     """What cannot be is said."""
     p = plain(ctx)

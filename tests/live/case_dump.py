@@ -323,7 +323,7 @@ sleep 0.1; b = named("b") { m.lock }""", {"a": "b", "b": "a"}, set()),
 }
 
 
-@case(timeout=90, bpf=False)
+@case(timeout=90, bpf=False, patient=True)
 def owners(ctx):
     """Who has a mutex at the moment, not when the wait began; and what is a deadlock: each program is at rest then."""
     for name, (code, expected, circle) in LOCKS.items():
@@ -392,7 +392,7 @@ sleep""")
     return "of 39: %s" % dict(moved)
 
 
-@case(timeout=120, bpf=False)
+@case(timeout=120, bpf=False, patient=True)
 def never_a_cross_pair(ctx):
     """Two branches that change as fast as they can, in 2,000 dumps."""
     seen = []
@@ -608,7 +608,7 @@ def copy_of_ruby(ctx):
                                       os.path.join(harness.PROGRAMS, "dumped.rb")], env=binary.env))
 
 
-@case(timeout=120, bpf=False)
+@case(timeout=120, bpf=False, patient=True)
 def core_by_gcore(ctx):
     """The core file alone, without the process and its program."""
     if not shutil.which("gcore"):
@@ -674,7 +674,7 @@ def core_by_the_kernel(ctx):
     return "%d MB" % (size >> 20)
 
 
-@case(timeout=120, bpf=False)
+@case(timeout=120, bpf=False, patient=True)
 def core_without_the_program(ctx):
     """A core file without the first pages of programs (coredump_filter): the program is found by its path, or is named.
     Another program is not taken for it."""
@@ -712,7 +712,7 @@ def edit(path, old, new):
     return count
 
 
-@case(timeout=120, bpf=False)
+@case(timeout=120, bpf=False, patient=True)
 def core_by_build_id(ctx):
     """A core file that has the build id of its program, and not the note that leads to the interface: --exe takes the
     program with this build id and refuses one with another."""

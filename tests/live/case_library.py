@@ -198,7 +198,7 @@ def check_stacks(ctx, out, path):
     return total
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def stacks(ctx):
     """examples/stacks.c, with the shared and with the static library."""
     at = Installed(ctx)

@@ -48,7 +48,8 @@ end
 """
 
 
-def start(ctx, *options, trigger="stuck>2s", name="stuck_server.rb"):
+def start(ctx, *options, trigger="stuck>2s"):
+    name = os.path.basename(ctx.directory) + ".rb"  # of the case: another one may run
     ruby = ctx.ruby(ctx.write(name, SERVER))
     port = int(ruby.line(60))
     daemon = case_daemon.start(ctx, "--name", name, *(["--trigger", trigger] if trigger else []), *options)
