@@ -204,7 +204,7 @@ def before_and_beyond(ctx):
     ruby.expect("ready")
     ruby.tell("go")
     ruby.expect("begun")
-    time.sleep(0.5)
+    harness.at_rest(ruby.pid, "popper", "reader", "napper")
     profile = ctx.extprof("-p", ruby.pid, "-m", "offcpu", "--idle", "-t", "-d", 2, "-o", ctx.path("out.folded")).ok()
     rows, waits = sums_of(profile), Waits(profile)
     for name, state, method in (("popper", "queue", "Object#pops"), ("reader", "io", "Object#reads"),
