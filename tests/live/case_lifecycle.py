@@ -608,6 +608,7 @@ def record_ended(ctx):
     reader.expect("ready")
     harness.until(lambda: os.path.exists(ctx.path("out.folded")), "there is no output")
     check(reader.p.poll() is None, "it did not wait for the command")
+    harness.prefer(reader.pid)
     sent = time.monotonic()
     reader.signal(signal.SIGTERM)
     profile = ctx.profile_of(reader)
