@@ -303,8 +303,7 @@ def hostile(ctx, modes, kinds=HOSTILE):
     case_fakes.build(ctx)
     fakes = [ctx.start([os.path.join(case_fakes.FAKES, "fake_target"), kind, "60"]) for kind in kinds]
     for fake in fakes:
-        harness.until(lambda: "fake_target" in os.readlink("/proc/%d/exe" % fake.pid), "it is not there")
-    time.sleep(0.1)
+        case_fakes.begun(fake)
     more = [o for m in modes for o in MODES[m]]
     with open(ctx.path("sums"), "wb") as out:
         reader = ctx.extprof_start("-p", ",".join(str(f.pid) for f in fakes), "-m", ",".join(modes), *more, "-d", "0.5", "-o",
