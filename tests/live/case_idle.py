@@ -41,6 +41,8 @@ def idle_of(path):
 def recorded(ctx, *options, rounds=300):
     """(profile, JSON, {thread: {kind: us}}, JSON of the report of its recording, how many jobs each thread had)"""
     ruby = ctx.program("idle.rb", rounds)
+    # A thread that is woken and waits for a CPU is not idle, and its job has not begun.
+    harness.prefer(ruby.pid)
     labels = ruby.line().split()[1] == "true"
     outside = "--reader" in options
     reader = ctx.extprof_start(*(["record", "-v"] if outside else []), "-p", ruby.pid, "-m", "wall", "--group-by", "thread", "--rows", 200, "-F", harness.rate(499), *options, "-o", ctx.path("out.folded"), "-o",
