@@ -8,8 +8,7 @@ import graphgen
 import harness
 import second_reader
 from case_graph import YJIT, Tally
-from case_lifecycle import worked
-from harness import case, check
+from harness import case, check, worked
 
 
 def same_text(frame):
@@ -68,7 +67,7 @@ def stopped(ctx, seed, flags, times):
     model = program.model(jit=bool(flags))
     ruby = ctx.ruby(*flags, program.path)
     ruby.expect("ready")
-    time.sleep(0.5)
+    worked(ruby.pid, 0.3)
     reader = second_reader.load()
     target = reader.Ruby(reader.Process(ruby.pid))
     tally, gone = Tally(), 0

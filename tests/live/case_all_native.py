@@ -37,8 +37,27 @@ def asked(p, command):
 def watch(ctx, *args):
     """An extprof that has found all there is and read its rules."""
     reader, said = started(ctx, *args, words=["it runs no ruby; its native code is measured"])
-    time.sleep(0.3)  # rules of the files that are read last
+    if "-p" in args:
+        wanted = files_with_code(str(args[args.index("-p") + 1]).split(","))
+        harness.until(lambda: files_read(said) >= wanted, lambda: "the rules of %d files have been read, not of %d" % (files_read(said), wanted))
+    else:
+        time.sleep(0.3)  # which other processes it reads is not known
     return reader, said
+
+
+def files_read(said):
+    """Of how many files the rules have been read, as it says last."""
+    with open(said, encoding="utf-8") as f:
+        return max(map(int, re.findall(r"the rules of (\d+) files", f.read())), default=0)
+
+
+def files_with_code(pids):
+    """How many the processes have mapped. The kernel's is one, and has no number."""
+    found = set()
+    for pid in pids:
+        with open("/proc/%s/maps" % pid) as f:
+            found |= {tuple(line.split()[3:5]) for line in f if "x" in line.split()[1]}
+    return len(found)
 
 
 def inclusive(profile, function, of=lambda s: True):
@@ -250,7 +269,7 @@ exec(%r)
     # Its second life has to be found before it works.
     with open(said, encoding="utf-8") as f:
         harness.until(lambda: f.seek(0) or f.read().count("it runs no ruby") >= 2, "it was not found again")
-    time.sleep(0.3)
+    time.sleep(0.3)  # the rules of its files are known, and nothing tells when its mappings have been read
     second = asked(p, "work 0.5")
     reader.signal(signal.SIGINT)
     reader.communicate()
@@ -275,7 +294,7 @@ def ruby_without_the_interface(ctx):
     run = ctx.extprof("record", "-p", ruby.pid, "-d", "1", "-n", "-F", 99)
     check(run.status == NO_INTERFACE and "no external debugging interface" in run.err, "without --all-native: %d %s", run.status, run.err)
     reader, said = watch(ctx, "record", "-p", ruby.pid, *OPTIONS, "-o", ctx.path("out.folded"))
-    time.sleep(1)
+    harness.worked(ruby.pid, 0.8)
     profile = end(reader, said, ctx.path("out.folded"))
     total = sum(s.count for s in profile.stacks if not is_early(s))
     joined = sum(s.count for s in profile.stacks if "ruby_run_node" in s.labels())

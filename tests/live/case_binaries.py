@@ -2,12 +2,11 @@
 import os
 import shutil
 import subprocess
-import time
 
 from binaries import Binary
 from case_lifecycle import BUSY, sound
 from elf import NOTE_OWNER, SECTION_NAME, SYMBOL_NAME
-from harness import case, check
+from harness import case, check, children, until
 
 
 def profiled(ctx, ruby, pid=None):
@@ -85,14 +84,8 @@ def replaced(ctx):
 
 def inner_pid(outer):
     """The only child of a process."""
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        with open("/proc/%d/task/%d/children" % (outer, outer)) as f:
-            children = f.read().split()
-        if len(children) == 1:
-            return int(children[0])
-        time.sleep(0.02)
-    check(False, "unshare has the children %s", children)
+    until(lambda: len(children(outer)) == 1, lambda: "unshare has the children %s" % children(outer))
+    return children(outer)[0]
 
 
 @case(timeout=60, patient=True)

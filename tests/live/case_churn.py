@@ -5,8 +5,7 @@ import time
 import harness
 import second_reader
 from case_graph import YJIT
-from case_lifecycle import worked
-from harness import case, check
+from harness import case, check, worked
 
 RETIRED = 1  # rb_debug_ext_record::flags
 NUMBERED = re.compile(r"[uU](\d+)")
@@ -81,7 +80,7 @@ def retired(ruby):
 def names_are_kept_for_a_reader_only(ctx):
     ruby = ctx.program("retired.rb")
     ruby.expect("ready")
-    time.sleep(1)
+    worked(ruby.pid, 0.5)
     alone = retired(ruby)
     ctx.profile(ruby.pid, seconds=7, rate=99)
     watched = retired(ruby)

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -464,12 +465,19 @@ sleep"""
 
 @case(timeout=60, bpf=False)
 def a_hundred_threads(ctx):
-    """100 threads of 50 frames in less than 50 ms, from the start of extprof to its end. It is CPU time that is judged: on
-    the clock extprof also waits for other programs, which are no fault of its own."""
-    ruby = ctx.ruby("-e", BIG)
+    """100 threads of 50 frames, from the start of extprof to its end: 15 ms of CPU time, one of them takes 8, and an interpreter that does
+    nothing 13. How much more it may be is judged by these, in turns: all are slower beside others."""
+    ruby, one = ctx.ruby("-e", BIG), ctx.ruby("-e", BIG.replace("100.times", "1.times"))
     ruby.expect("ready")
-    took, used = [], []
+    one.expect("ready")
+    took, used, used_for_one, by_others = [], [], [], []
     for _ in range(10):
+        for argv, times in ([harness.EXTPROF, "dump", "--json", "-p", one.pid], used_for_one), ([sys.executable, "-ISc", "pass"], by_others):
+            p = ctx.start(argv, stdout=subprocess.DEVNULL)
+            harness.prefer(p.pid)
+            _, p.p.returncode, usage = os.wait4(p.pid, 0)
+            check(p.p.returncode == 0, "%s failed", argv)
+            times.append(usage.ru_utime + usage.ru_stime)
         reader = ctx.extprof_start("dump", "--json", "-p", ruby.pid, stdout=open(ctx.path("out"), "wb"))
         harness.prefer(reader.pid)
         begin = time.monotonic()
@@ -485,10 +493,10 @@ def a_hundred_threads(ctx):
         for t in workers:
             check([n for n, _ in places(t["fibers"][0])] == ["Kernel#sleep"] + ["Object#deep"] * 48 +
                   ["block (2 levels) in <main>"], "%s: %s", t["name"], places(t["fibers"][0])[:3])
-    # It runs in one thread, so with a CPU of its own it takes no longer than this.
-    check(sorted(used)[5] < 0.05, "%.1f ms of CPU time", sorted(used)[5] * 1e3)
-    return "%.1f ms of CPU time, %.1f ms on the clock (medians of 10), at best %.1f" % (
-        sorted(used)[5] * 1e3, sorted(took)[5] * 1e3, min(took) * 1e3)
+    hundred, single, other = (sorted(u)[5] * 1e3 for u in (used, used_for_one, by_others))
+    check(hundred < 4 * single and single < 3 * other, "%.1f ms of CPU time, %.1f for one thread, an interpreter takes %.1f", hundred, single, other)
+    return "%.1f ms of CPU time, %.1f for one thread, %.1f ms on the clock (medians of 10), at best %.1f" % (
+        hundred, single, sorted(took)[5] * 1e3, min(took) * 1e3)
 
 
 # It sends itself one signal after the other, and each has to arrive before the next one is sent.
@@ -526,8 +534,8 @@ class Signalled:
         if kind:
             return
         after = self.arrived()
-        time.sleep(0.2)
-        check(after > self.before and self.arrived() > after, "signals: %d, %d, then none", self.before, after)
+        check(after > self.before, "signals: %d, then none", self.before)
+        harness.until(lambda: self.arrived() > after, "signals: %d, %d, then none" % (self.before, after))
         self.count = after - self.before
 
 
@@ -961,8 +969,7 @@ def hostile(ctx):
     seen = {}
     for mode in ("tables", "hostile", "bad-geometry", "bad-ec", "bad-frames", "half-frames", "nameless", "deep", "idle"):
         fake = ctx.start([os.path.join(case_fakes.FAKES, "fake_target"), mode, "60"])
-        harness.until(lambda: "fake_target" in os.readlink("/proc/%d/exe" % fake.pid), "it is not there")
-        time.sleep(0.2)
+        case_fakes.begun(fake)
         begin = time.monotonic()
         with open(ctx.path("out"), "wb") as out:
             reader = ctx.extprof_start("dump", "-p", fake.pid, stdout=out)

@@ -28,6 +28,12 @@ def build(ctx):
     check(status == 0, "make -C tests/live/fakes failed: it needs a clang for BPF (CLANG) and bpftool (BPFTOOL)")
 
 
+def begun(fake):
+    """Wait until a fake_target does what its mode says: it computes, or rests."""
+    harness.until(lambda: "fake_target" in os.readlink("/proc/%d/exe" % fake.pid), "it is not there")
+    harness.until(lambda: harness.cpu_used(fake.pid) > 0.05 or harness.state(fake.pid) == "S", "it does nothing")
+
+
 def script(ctx, name, *args):
     """Run one script. Each of its assertions counts here, and what it complains about is shown."""
     build(ctx)

@@ -119,7 +119,7 @@ class Run:
 def killed(ctx, modes):
     """SIGKILL while it is recorded: the recording ends by itself."""
     run = Run(ctx, modes).begin()
-    time.sleep(0.6)
+    harness.worked(run.pid, 0.5)
     run.program.signal(signal.SIGKILL)
     sent = time.monotonic()
     run.end()
@@ -131,10 +131,10 @@ def killed(ctx, modes):
 def executed(ctx, modes):
     """It executes another ruby, which is recorded in its place and goes on as if nothing were there."""
     run = Run(ctx, modes).begin()
-    time.sleep(0.4)
+    harness.worked(run.pid, 0.3)
     run.program.tell("exec")
     run.program.expect("ready", 60)
-    time.sleep(0.8)
+    harness.worked(run.pid, 0.7)
     run.stop()
     run.went_on()
     return run.text()
@@ -148,7 +148,7 @@ def stopped(ctx, modes):
     run.begin()
     time.sleep(0.2)
     run.program.signal(signal.SIGCONT)
-    time.sleep(0.6)
+    harness.worked(run.pid, 0.5)
     run.program.signal(signal.SIGSTOP)
     harness.until(lambda: harness.state(run.pid) == "T", "it does not stop")
     run.stop()
@@ -178,7 +178,7 @@ def uninterruptible(ctx, modes):
     os.close(os.open(fifo, os.O_WRONLY))
     run.program.expect("held")
     run.begin()
-    time.sleep(0.5)
+    harness.worked(run.pid, 0.4)
     run.stop()
     run.went_on()
     return "held: taken %s; after: %s" % ("+".join(str(s.taken) for s in held), run.text())
@@ -212,11 +212,11 @@ def frozen(ctx, modes):
         return harness.Counted(0, 0, 1, "no cgroup can be made here: %s" % e)
     try:
         run.begin()
-        time.sleep(0.3)
+        harness.worked(run.pid, 0.2)
         freeze(True)
         time.sleep(0.5)
         freeze(False)
-        time.sleep(0.4)
+        harness.worked(run.pid, 0.3)
         freeze(True)
         run.stop()
         freeze(False)
@@ -258,10 +258,9 @@ def debugged(ctx, modes):
 def in_a_pid_namespace(ctx, modes):
     """The process has other ids than extprof knows it by."""
     run = Run(ctx, modes, prefix=("unshare", "-p", "-f", "--mount-proc", "--kill-child"))
-    with open("/proc/%d/task/%d/children" % (run.pid, run.pid)) as f:
-        pid = int(f.read().split()[0])
+    pid, = harness.children(run.pid)
     run.begin(pid=pid)
-    time.sleep(0.8)
+    harness.worked(pid, 0.7)
     run.stop()
     run.went_on(pid)
     return run.text()
@@ -270,7 +269,7 @@ def in_a_pid_namespace(ctx, modes):
 def ten_thousand_threads(ctx, modes):
     """10,000 threads that sleep beside those that work."""
     run = Run(ctx, modes, "threads", "10000").begin()
-    time.sleep(1)
+    harness.worked(run.pid, 0.8)
     run.stop()
     run.went_on()
     if OF_STATES & set(modes):
@@ -289,7 +288,7 @@ def ten_thousand_threads(ctx, modes):
 def ractors(ctx, modes):
     """64 ractors: half of them wait for ever, half of them compute and sleep."""
     run = Run(ctx, modes, "ractors", "64").begin()
-    time.sleep(1)
+    harness.worked(run.pid, 0.8)
     run.stop()
     run.went_on()
     return run.text()
@@ -304,8 +303,7 @@ def hostile(ctx, modes, kinds=HOSTILE):
     case_fakes.build(ctx)
     fakes = [ctx.start([os.path.join(case_fakes.FAKES, "fake_target"), kind, "60"]) for kind in kinds]
     for fake in fakes:
-        harness.until(lambda: "fake_target" in os.readlink("/proc/%d/exe" % fake.pid), "it is not there")
-    time.sleep(0.1)
+        case_fakes.begun(fake)
     more = [o for m in modes for o in MODES[m]]
     with open(ctx.path("sums"), "wb") as out:
         reader = ctx.extprof_start("-p", ",".join(str(f.pid) for f in fakes), "-m", ",".join(modes), *more, "-d", "0.5", "-o",

@@ -172,9 +172,7 @@ def named_beside(ctx, program, *, of_user, count, ms, options=()):
     out = ctx.path("out.folded")
     reader = ctx.extprof_start("record", "-a", "-d", 8, "-F", 199, "-o", out, *options)
     # It may never wait, but it has timers as soon as it records.
-    deadline = time.monotonic() + 30
-    while not harness.timers(reader.pid) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    harness.until(lambda: harness.timers(reader.pid), "it has no timers", timeout=30)
     began = time.monotonic()
     time.sleep(1)
     innocent = ctx.ruby("-e", INNOCENT)

@@ -41,13 +41,16 @@ def idle_of(path):
 def recorded(ctx, *options, rounds=300):
     """(profile, JSON, {thread: {kind: us}}, JSON of the report of its recording, how many jobs each thread had)"""
     ruby = ctx.program("idle.rb", rounds)
+    # A thread that is woken and waits for a CPU is not idle, and its job has not begun.
+    harness.prefer(ruby.pid)
     labels = ruby.line().split()[1] == "true"
-    reader = ctx.extprof_start("-p", ruby.pid, "-m", "wall", "--group-by", "thread", "--rows", 200, "-F", harness.rate(499), *options, "-o", ctx.path("out.folded"), "-o",
+    outside = "--reader" in options
+    reader = ctx.extprof_start(*(["record", "-v"] if outside else []), "-p", ruby.pid, "-m", "wall", "--group-by", "thread", "--rows", 200, "-F", harness.rate(499), *options, "-o", ctx.path("out.folded"), "-o",
                                ctx.path("out.json"), "-o", ctx.path("out.extprof"))
-    if "--reader" in options:
-        # It has no timers.
-        harness.until(lambda: harness.waits(reader.pid), "extprof does not wait")
-        time.sleep(1)
+    if outside:
+        # It has no timers, and misses what begins and ends while it has no CPU.
+        reader.says("it is measured")
+        harness.prefer(reader.pid)
     else:
         ctx.attached(reader)
     ruby.tell("go")

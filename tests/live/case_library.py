@@ -52,7 +52,7 @@ def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 $naps, $run = [], true
 napper = Thread.new { Thread.current.name = "napper"; Napper.new.run }
 burner = Thread.new { Thread.current.name = "burner"; w = Worker.new; w.burn(50_000) while $run }
-sleep 0.1
+sleep 0.01 until napper.native_thread_id && burner.native_thread_id
 $stdout.puts "ready %d %d" % [napper.native_thread_id, burner.native_thread_id]
 $stdout.flush
 $stdin.gets

@@ -601,7 +601,7 @@ def perf_map_that_was_left_over(ctx):
     path = os.path.join(inside, "perf-1.map")
     with open(path, "w", encoding="utf-8") as f:
         f.write(EVERYTHING)
-    time.sleep(0.1)
+    time.sleep(0.1)  # a file has the time of the kernel's last tick, and is to be older than the process
     with in_namespace(ctx, inside) as m:
         found = m.leaves(seconds=0.7)
         check(set(found) == NO_NAMES and sum(found.values()) > 100, "%s", found)
@@ -643,7 +643,7 @@ def perf_map_before_an_exec(ctx):
             m.p.tell("exec")
             m.ready()
             # Until it is followed.
-            time.sleep(1)
+            harness.until(lambda: text_of(ctx.path("said")).count("it is measured") >= 2, "the new program is not measured")
             m.run(seconds)
         found = m.leaves(work=execute)
         # Both programs have functions of that name: what is named was named of the first one.
@@ -960,7 +960,7 @@ class StuckLibrary:
             p.tell("hold 0.5")  # its pages are in memory then
             p.line()
             p.tell("hold %d" % self.seconds)
-            time.sleep(0.5)
+            harness.worked(p.pid, 0.3)  # it is in the library
             with open(self.hold, "w"):
                 pass
         except BaseException:

@@ -268,6 +268,9 @@ def compare_stop(ctx, debugger, p, told):
         ours = [(os.path.basename(f["module"]), f["address"], f["name"]) for f in frames
                 if f["kind"] == "native" and f.get("module", "").startswith("/")]
         theirs = theirs_of.get(t.get("tid"), [])
+        # extprof has had no time for all of its functions, and says so.
+        left_out = any("left out" in f["name"] for f in frames)
+        told["left out"] += left_out
         if not ours or not theirs:
             continue
         n = min(len(ours), len(theirs))
@@ -281,7 +284,7 @@ def compare_stop(ctx, debugger, p, told):
         told["functions"] += n
         told["named"] += len(named)
         # It ends at main() or at the thread's first function, and extprof at what called these.
-        told["to the end"] += len(theirs) >= len(ours) - 3 and not is_marked([f["name"] for f in frames])
+        told["to the end"] += left_out or (len(theirs) >= len(ours) - 3 and not is_marked([f["name"] for f in frames]))
         told["deepest"] = max(told["deepest"], n)
 
 
@@ -293,7 +296,7 @@ def stops_as_gdb(ctx):
         return Counted(0, 0, 1, "there is no gdb")
     debugger, said = Debugger(ctx), []
     for ruby in ((), YJIT):
-        told = dict.fromkeys(("stacks", "functions", "named", "to the end", "deepest"), 0)
+        told = dict.fromkeys(("stacks", "functions", "named", "to the end", "deepest", "left out"), 0)
         t = Truth(ctx, ruby=ruby)
         t.p.tell("closure_of_chain 0.001")
         t.p.line()
@@ -302,7 +305,8 @@ def stops_as_gdb(ctx):
             time.sleep(random.random() / 10)
             compare_stop(ctx, debugger, t.p, told)
         t.p.kill()
-        check(told["stacks"] >= STOPS // 2 and told["functions"] > 8 * told["stacks"], "%s", told)
+        check(told["stacks"] + told["left out"] >= STOPS // 2 and told["stacks"] >= 3 * told["left out"], "%s", told)
+        check(told["functions"] > 8 * told["stacks"], "%s", told)
         # The debugger has no rules for code of YJIT, and guesses.
         check(told["to the end"] >= (0.9 if not ruby else 0.6) * told["stacks"], "%s", told)
         said.append("%s%d stacks, %d functions, %d to the end" % ("YJIT: " if ruby else "", told["stacks"], told["functions"], told["to the end"]))

@@ -76,6 +76,11 @@ def kernel(ctx):
     return KERNEL + (("sys_admin",) if refused(1, 0, -1) or (not ctx.one_link and probes_are_refused()) else ())
 
 
+def has_given_up(pid):
+    """It can gain nothing any more: that is the last that it gives up.  Or it has ended."""
+    return not os.path.exists("/proc/%d" % pid) or powers(pid).get("NoNewPrivs") == {"1"}
+
+
 def of_process(what, pid, names):
     wanted = mask(names) & own()
     got = powers(pid)
@@ -150,7 +155,7 @@ def probes_of_older_kernels(ctx):
         reader = ctx.extprof_start("-m", mode, "-p", ruby.pid, "-o", ctx.path("out.folded"))
         ctx.attached(reader)
         of_reader("-m " + mode, reader, kernel(ctx))
-        time.sleep(0.3)
+        harness.worked(ruby.pid, 0.2)
         reader.signal(signal.SIGINT)
         out, err = reader.communicate()
         check(reader.p.returncode == 0 and "hot" in out, "-m %s: status %d: %s", mode, reader.p.returncode, err)
@@ -176,8 +181,7 @@ def daemon_and_dump(ctx):
     out, err = reader.communicate()
     check(reader.p.returncode == 0 and "permission" not in err, "the daemon: status %d: %s", reader.p.returncode, err)
     reader = ctx.extprof_start("dump", "-p", ruby.pid, "--count", 50, "-i", "100ms")
-    until(lambda: helpers(reader.pid) or powers(reader.pid).get("NoNewPrivs") == {"1"}, "dump does not begin")
-    time.sleep(0.3)
+    until(lambda: all(has_given_up(pid) for pid in [reader.pid, *helpers(reader.pid)]), "dump does not begin")
     of_reader("dump", reader, PROCESSES)
     return "the daemon, also after SIGHUP, and a dump that is repeated"
 

@@ -502,6 +502,7 @@ def ends_at_once(ctx):
     took = {}
 
     def ends(name, p, status):
+        harness.prefer(p.pid)
         begin = time.monotonic()
         p.signal(signal.SIGTERM)
         out, err = p.communicate()
@@ -854,6 +855,7 @@ def reads_later_what_it_cannot_read_now(ctx):
         seen = sink.seen
         p = push_start(ctx, sink, "--state", ctx.path("other"))
         harness.until(lambda: sink.seen > seen, "no request came", timeout=60)
+        harness.prefer(p.pid)
         p.signal(signal.SIGTERM)
         begin = time.monotonic()
         p.communicate()

@@ -185,13 +185,13 @@ def waits(ctx):
         ruby = ctx.ruby("-e", WAITS)
         ruby.expect("ready")
         ruby.tell("go")
-        time.sleep(0.3)
+        harness.at_rest(ruby.pid, "popper", "reader", "joiner")
         ruby.tell("count")
-        before = int(ruby.line())
+        before, since = int(ruby.line()), time.monotonic()
         got = record(ctx, "--reader", reader, "-m", "wall", "--idle", "-t", "-p", ruby.pid, "-r", "199", "-d", "4s",
                      "-o", ctx.path("w.folded"))
         ruby.tell("count")
-        naps = int(ruby.line()) - before
+        naps, span = int(ruby.line()) - before, time.monotonic() - since
         table = states(got.out)
         m = re.search(r"states make up ([\d.]+) % of the lives", got.out)
         check(m and abs(float(m.group(1)) - 100) < 0.1, "%s", got.out[:2000])
@@ -208,9 +208,9 @@ def waits(ctx):
         # It naps for 50 ms, and waits for the GVL then.  Its first and last naps may be in part outside.
         check(napper["sleep"] + napper["gvl"] + napper["runnable"] > 0.98 * napper["life"] and napper["gvl"] > 0.1,
               "napper: %s", napper)
-        # The end of a nap is known by a period of 5 ms at most; extprof itself takes some time to begin and to end.
+        # The end of a nap is known by a period of 5 ms at most.
         took = took_of(got.out)
-        check(abs(napper["sleep"] / took - 0.05 * naps / (took + 0.3)) < 0.12 * napper["sleep"] / took,
+        check(abs(napper["sleep"] / took - 0.05 * naps / span) < 0.12 * napper["sleep"] / took,
               "napper: %d naps, %s", naps, napper)
         labels = {s.thread[0]: s.labels() for s in folded.parse(open(ctx.path("w.folded")).read()) if s.thread}
         check(any("Thread::Queue#pop" in x for x in labels["popper"]), "%s", labels)

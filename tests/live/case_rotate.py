@@ -31,10 +31,11 @@ STDOUT.sync = true
 CPU = Process::CLOCK_PROCESS_CPUTIME_ID
 """ + SPANS + """
 Thread.new { Thread.current.name = "waits"; Queue.new.pop }
-log, ends, hides = [], false, false
+log, ends, hides, told = [], false, false, false
 reader = Thread.new { while (line = gets); case line.chomp when "end" then ends = true; when "hide" then hides = !hides; end; end }
 puts "ready"
 until ends
+  puts(told = hides) if told != hides
   hides ? (def hidden(s) = beta(s); hidden(0.02)) : (log << span(:alpha, 0.06) << span(:beta, 0.03))
   sleep 0.02
   GC.start if log.size % 10 == 0
@@ -570,14 +571,14 @@ def pauses(ctx):
     reader = begin(ctx, ruby.pid, "-m", "cpu,wall", "-F", "499", "--rotate", "800ms")
     until_files(ctx, 3)
     reader.signal(signal.SIGUSR2)
-    time.sleep(0.5)
+    reader.says("paused; SIGUSR2 goes on")
     ruby.tell("hide")
-    time.sleep(0.3)
+    ruby.expect("true")
     before = files_of(ctx)
     time.sleep(2)
     check(files_of(ctx) == before, "files were made in the pause")
     ruby.tell("hide")
-    time.sleep(0.3)
+    ruby.expect("false")
     reader.signal(signal.SIGUSR2)
     until_files(ctx, len(before) + 2)
     end(reader)

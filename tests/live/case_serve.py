@@ -595,7 +595,9 @@ def hang(s, line=""):
             except ProcessLookupError:
                 c.close()
                 continue
-            if harness.state(new[0]) == "T" or (time.sleep(0.05), harness.state(new[0]) == "T")[1]:
+            # It may have ended instead.
+            harness.until(lambda: not re.search(r"^State:\t[RSD]", status_of(new[0]), re.M), "it does not stop")
+            if "State:\tT" in status_of(new[0]):
                 return c, new[0]
         c.close()
     raise harness.Failed("no process of a page was met")

@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import case_daemon
+import case_rotate
 import case_top
 import harness
 from case_rotate import number, sql
@@ -419,10 +420,8 @@ def two_at_one_time(ctx):
     for p in rubies:
         p.expect("ready", 60)
     paths = [ctx.path(name) for name in ("a.extprof", "b.extprof")]
-    readers = [ctx.extprof_start("record", "-q", "-p", str(p.pid), "-F", "499", "-m", modes, "-o", path, stdin=subprocess.DEVNULL)
-               for p, modes, path in zip(rubies, ("cpu,wall", "cpu"), paths)]
-    harness.until(lambda: all(os.path.exists(p) for p in paths), "no recording has begun", timeout=60)
-    time.sleep(1)
+    readers = [case_rotate.begin(ctx, p.pid, "-F", "499", "-m", modes, name=name)
+               for p, modes, name in zip(rubies, ("cpu,wall", "cpu"), "ab")]
     began = time.time()
     for p in rubies:
         p.tell("go")
@@ -488,9 +487,7 @@ def what_is_not_known(ctx):
     ruby = ctx.ruby(ctx.write("at_late.rb", SLEEPS_LATE))
     ruby.expect("ready", 60)
     path, second = ctx.path("late.extprof"), ctx.path("offcpu.extprof")
-    reader = ctx.extprof_start("record", "-q", "-p", str(ruby.pid), "-m", "cpu", "-o", path, stdin=subprocess.DEVNULL)
-    harness.until(lambda: os.path.exists(path), "no recording has begun", timeout=60)
-    time.sleep(0.5)
+    reader = case_rotate.begin(ctx, ruby.pid, "-m", "cpu", name="late")
     ruby.tell("go")
     ruby.expect("sleeps", 60)
     time.sleep(5)

@@ -2,7 +2,6 @@
 import os
 import platform
 import subprocess
-import time
 from collections import Counter
 
 import case_traces
@@ -129,7 +128,7 @@ $stdin.gets""")
     ctx.attached(reader)
     ruby.tell("go")
     reader.says(FOUND)
-    time.sleep(1)
+    harness.worked(ruby.pid, 0.7)
     ruby.tell("end")
     ruby.expect("done")
     reader.signal(2)
@@ -158,7 +157,7 @@ end""")
     path = ctx.path("fibers.extprof")
     reader = ctx.extprof_start("record", "-v", "-p", ruby.pid, "-r", harness.rate(2000), "-o", path)
     reader.says(FOUND)
-    time.sleep(1)
+    harness.worked(ruby.pid, 0.7)
     reader.signal(2)
     ctx.profile_of(reader).ok()
     seen = ids_of(ctx, path)

@@ -105,9 +105,9 @@ def holders_are_parts_of_a_wait(ctx):
                              name="app" + "".join(options))
         ruby.tell("go")
         ruby.expect("done")
-        time.sleep(0.5)
+        reader.says("(gvl>400%)")
         said = end(reader)
-        check(re.search(r"\d triggers? fired", said) and "(gvl>400%)" in said, "%s: %s", options, said[-600:])
+        check(re.search(r"\d triggers? fired", said), "%s: %s", options, said[-600:])
         ruby.kill()
     return "gvl>400% of 700 %"
 
@@ -309,13 +309,22 @@ def by_hand_and_the_newest(ctx):
 def above_a_cpu(ctx):
     """The CPU time of a second, by samples."""
     ruby, reader = begin(ctx, "--trigger", "cpu>35%", "--around", "1s", "-F", "199")
+    harness.prefer(ruby.pid)
     do(ruby, "burn", 0.1)
     time.sleep(2)
-    since, until = do(ruby, "burn", 1.5)
-    time.sleep(1.5)
+    # It burns by the clock: where others have the CPU it gets too little of that, and is told again.  It fires once in 10 s.
+    turns = []
+    while len(turns) < 3 and not (turns and turns[-1][2] > 0.6):
+        before = harness.cpu_used(ruby.pid)
+        since, until = do(ruby, "burn", 1.5)
+        turns.append((since, until, 1e9 * (harness.cpu_used(ruby.pid) - before) / (until - since)))
+        time.sleep(1.5)
+    check(turns[-1][2] > 0.6, "others had the CPU: this proves nothing: %s", turns)
     end(reader)
     events = fired(ctx)
-    check(len(events) == 1 and since + 0.15e9 < events[0][0] <= until, "%s, %s to %s", events, since, until)
+    # The most of a second is at most one and a half of the share of 1.5 s.
+    own = [t for t in turns for at, _ in events if t[0] + 0.15e9 < at <= t[1] and t[2] > 0.23]
+    check(len(events) == len(own) == 1, "%s, from, until and share: %s", events, turns)
     return events[0][1][-40:]
 
 

@@ -1,6 +1,9 @@
 """What a recording of several processes shows, beside what these processes say of themselves."""
+import glob
 import os
 import re
+import threading
+import time
 
 import folded
 import harness
@@ -38,9 +41,33 @@ def section(output, title):
     return rest[:rest.index("")] if "" in rest else rest
 
 
+class Delay(threading.Thread):
+    """For how long a process, ready to run, has waited for a CPU: what extprof does late on a busy machine is late by this at most."""
+
+    def __init__(self, pid):
+        super().__init__(daemon=True)
+        self.pid, self.waited = pid, {}
+        self.start()
+
+    def run(self):
+        while paths := glob.glob("/proc/%d/task/*/schedstat" % self.pid):
+            for path in paths:
+                try:
+                    with open(path) as f:
+                        self.waited[path] = int(f.read().split()[1]) / 1e9
+                except OSError:
+                    continue
+            time.sleep(0.01)
+
+    def seconds(self):
+        return sum(list(self.waited.values()))
+
+
 class Family:
-    def __init__(self, profile, truth, steal):
+    def __init__(self, profile, truth, steal, delay=None):
         self.profile, self.steal = profile, steal
+        # By how much extprof was late at most, s: it did not have a CPU.
+        self.late = delay.seconds() if delay else 0
         self.works, self.told = [], {}
         used, executed = {}, {}  # CPU s of a process, as it said last, and before it executed what it runs
         with open(truth, encoding="utf-8") as f:
@@ -196,9 +223,10 @@ def record(ctx, command, *more, timeout=60, status=0, prefix=()):
     reader = ctx.start([*prefix, harness.EXTPROF, "record", *options(ctx, *more), "--", *command],
                        env={"TRUTH": truth_file(ctx)}, stdin=harness.subprocess.DEVNULL,
                        stderr=harness.subprocess.PIPE)
+    delay = Delay(reader.pid)
     profile = ctx.profile_of(reader, timeout)
     check(profile.status == status, "extprof ended with status %d: %s", profile.status, profile.err[-800:])
-    return Family(profile, truth_file(ctx), harness.stolen() - steal)
+    return Family(profile, truth_file(ctx), harness.stolen() - steal, delay)
 
 
 def record_script(ctx, text, *more, **rest):
@@ -215,6 +243,7 @@ class Attached:
     def __init__(self, ctx, *args):
         self.ctx, self.steal = ctx, harness.stolen()
         self.reader = ctx.extprof_start(*options(ctx, *map(str, args)))
+        self.delay = Delay(self.reader.pid)
         ctx.attached(self.reader)
 
     def stop(self, timeout=30):
@@ -224,4 +253,4 @@ class Attached:
     def wait(self, timeout=30):
         """Until it ends by itself."""
         profile = self.ctx.profile_of(self.reader, timeout).ok()
-        return Family(profile, truth_file(self.ctx), harness.stolen() - self.steal)
+        return Family(profile, truth_file(self.ctx), harness.stolen() - self.steal, self.delay)

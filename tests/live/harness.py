@@ -331,9 +331,50 @@ def state(pid):
         return f.read().rpartition(")")[2].split()[0]
 
 
+def children(pid):
+    """The processes that its first thread has made, and that have not been waited for."""
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        return [int(child) for child in f.read().split()]
+
+
 def cpu_clock(pid):
     """The clock of a process's CPU time, as clock_getcpuclockid(3)."""
     return (~pid << 3) | 2
+
+
+def cpu_used(pid):
+    """CPU time of all threads that the process has had, s."""
+    return time.clock_gettime(cpu_clock(pid))
+
+
+def worked(pid, seconds, timeout=20):
+    """Wait until the process has used so much more CPU time: a busy machine makes that last longer, and no less is done then."""
+    till = cpu_used(pid) + seconds
+    until(lambda: cpu_used(pid) >= till, "it has not worked for %.2f s" % seconds, timeout)
+
+
+def runs_of(pid, names=()):
+    """{thread: (its state, how many times it has had a CPU)} of a process, of all threads or of those with these names."""
+    found = {}
+    for tid in os.listdir("/proc/%d/task" % pid):
+        try:
+            with open("/proc/%d/task/%s/stat" % (pid, tid)) as f, open("/proc/%d/task/%s/schedstat" % (pid, tid)) as runs:
+                name, _, rest = f.read().partition("(")[2].rpartition(")")
+                if not names or name in names:
+                    found[tid, name] = rest.split()[0], runs.read().split()[2]
+        except OSError:
+            continue
+    return found
+
+
+def at_rest(pid, *names):
+    """Wait until the threads of these names, or all, sleep where they stay: between two looks none of them has run."""
+    def rests():
+        before = runs_of(pid, names)
+        time.sleep(0.05)
+        return (before == runs_of(pid, names) and all(state == "S" for state, _ in before.values()) and
+                {*names} <= {name for _, name in before} and before)
+    until(rests, lambda: "the threads do not rest: %s" % runs_of(pid))
 
 
 def stolen():

@@ -29,6 +29,6 @@ end
 parked.resume
 
 $stdout.sync = true
-sleep 0.2
+sleep 0.01 until THREADS.first(5).all?(&:stop?) && THREADS.all?(&:name)
 puts "ready"
 $stdin.read(1) # line 34

@@ -16,6 +16,7 @@ threads = 4.times.map do |i|
   Thread.new do
     Thread.current.name = "worker #{i}"
     run = :"t#{i}_run"
+    Thread.current[:up] = true
     # What waits lets the next one go on: all get their turn between two looks of the reader.
     loop do
       20.times { send(run) }
@@ -23,6 +24,6 @@ threads = 4.times.map do |i|
     end
   end
 end
-sleep 0.1
+sleep 0.01 until threads.all? { |t| t[:up] }
 puts "ready"
 threads.each(&:join)

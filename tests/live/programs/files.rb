@@ -74,7 +74,7 @@ $waited.each { |name, ns| puts "#{name} #{ns}" }
 puts "done"
 # Told once more, one thread waits for each file until the end.
 $stdin.gets
-pairs.each { |name, (reader, _)| Thread.new { waits(reader) }.name = name }
-sleep 0.2
+waiting = pairs.map { |name, (reader, _)| Thread.new { waits(reader) }.tap { |t| t.name = name } }
+sleep 0.01 until waiting.all?(&:stop?)
 puts "waiting"
 $stdin.gets
