@@ -29,7 +29,7 @@ LIBRARY_LIBS := -lelf -lprotobuf-c -ljansson -lseccomp -lsqlite3 -lz -lunistring
 # What only the program needs: the screen of extprof top, and to give capabilities back.
 PROGRAM_LIBS := -lncursesw -lcap
 # The loadable extension of SQLite: these files, compiled for it.
-EXTENSION := recording/extension recording/samples_table recording/requests_table recording/requests recording/tables \
+EXTENSION := recording/extension recording/samples_table recording/samples_columns recording/samples_functions recording/samples_views recording/requests_table recording/requests recording/tables \
 	profile/known_places frames/owner wire/trace recording/schema recording/block frames/frame base/attributes base/text base/array base/map64 base/diag
 EXTENSION_LIBS := -lz -lunistring
 # libextprof has every room but cli, confine, daemon, send and serve.  The table of options is in both.
