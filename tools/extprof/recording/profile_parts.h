@@ -202,6 +202,18 @@ void recording_profile__leave(struct recording_profile *p, struct input *in);
 int recording_profile__choose(struct recording_profile *p, struct input *in, struct diag *d);
 /* Add the account of a recording that has been read to p->accounts.  0 or negative errno with *d. */
 int recording_profile__account(struct recording_profile *p, struct input *in, struct diag *d);
+/* Make p->accounts anew: those that there were belong to reports that have been given.  0 or negative errno with *d. */
+int recording_profile__account_again(struct recording_profile *p, struct diag *d);
+/* The account of one recording in that mode, for a report that has been built.  0, or negative errno with *d: then the report has
+ * been freed. */
+int recording_profile__read_account(const struct recording_profile *p, const struct input *in, uint32_t mode, struct report *report,
+				    struct diag *d);
+/* Move one of p->accounts, that of several recordings, to a report that has been built. */
+void recording_profile__move_account(const struct recording_profile *p, struct report *account, struct report *report);
+/* The same of the mode, with the length of the time of a filter that cuts, and without rates that differ.  0 or -ENOMEM. */
+int recording_profile__give_account(struct recording_profile *p, uint32_t mode, struct report *report);
+/* How long the longest recording of a side was, ns.  Without a comparison all recordings are of one side, is_after is false. */
+uint64_t recording_profile__window(const struct recording_profile *p, bool is_after);
 /* The mode that a row of a recording is of; NULL: this extprof does not know it. */
 const struct mode *recording_profile__mode(const struct mode_row *row);
 /*
