@@ -23,7 +23,7 @@ struct top_amount {
 /* By enum extprof_state; a state that is newer than this program has no place. */
 #define TOP_STATES_MAX 32u
 
-/* What a thread or a process did, besides what its stacks say. */
+/* Sums of a thread or a process that are not in stacks. */
 struct top_sums {
 	uint64_t times[TOP_STATES_MAX], idle;	/* ns; of threads: idle is a part of the times; of processes: that of their threads */
 	uint64_t cpu;		/* ns by the account of the kernel; of processes */
@@ -94,7 +94,7 @@ void top_table__free(struct top_table *t);
 
 /* The account of a row, which is made if it has none.  NULL: out of memory. */
 struct top_account *top_row__account(struct top_row *row);
-/* What it is called on the screen. */
+/* The name that the screen shows. */
 const char *top_row__shown(const struct top_row *row);
 
 static inline const struct top_amount *top_row__amount(const struct top_row *row, bool all)

@@ -81,8 +81,8 @@ static bool has_more(const struct tree *tree, const bool *idle)
 }
 
 /*
- * What rests on both sides, or on the one that has it: each by its own times and length.  The same is left out of both, so
- * they have the same nodes and labels.  *idle NULL: nothing is left out.
+ * Find the nodes that rest: on both sides, or on the side that has them.  Each side is judged by its own times and length.  The
+ * same nodes are left out of both, so both have the same nodes and labels.  *idle NULL: nothing is left out.
  */
 static int find_idle(const struct recording_profile *p, const struct recording_filter *filter, const struct owner_rules *rules,
 		     bool **idle, struct diag *d)

@@ -28,7 +28,7 @@ struct sum {
 	double squares_before;	/* of a comparison: what the first side is to lose of its own */
 };
 
-/* What all samples of a recording have in common, as the value of a label. */
+/* Labels that have one value for all samples of a recording. */
 enum input_label {
 	INPUT_NAME, INPUT_HOST, INPUT_LABELS
 };
@@ -44,7 +44,7 @@ struct sample_times {
 	uint64_t after[WAIT_STEPS];	/* so long before its end each part ends */
 };
 
-/* What threads and processes had in the time of a filter that cuts. */
+/* Times and samples of threads and processes, in the time of a filter that cuts. */
 struct window {
 	struct window_thread {
 		uint32_t thread, mode;		/* id, and number of the mode */
@@ -68,8 +68,8 @@ struct piece {
 };
 
 /*
- * What lives is no sum of recordings: the last one of the time that knows it of a process has all of it.  A process is told by
- * its machine and pid, since one of two that had one pid has ended.
+ * Live objects are not added up over recordings.  For each process the last recording of the time that knows them has all of
+ * them.  A process is known by its machine and pid: of two with one pid, one has ended.
  */
 struct last_states {
 	struct map64 map;			/* side, machine and pid -> number */

@@ -18,16 +18,16 @@ static void groups_of(const struct recording_profile *p, const struct recording_
 		groups__remove(show, host);
 	if (p->shown_by_default && p->view.group_by_default && (p->several || p->host_by_default))
 		groups__add_outermost(show, request->by_command ? GROUP_COMMAND : GROUP_PROCESS);
-	/* What the workers of all machines do is one, but each process is of its own. */
+	/* By command, workers of all machines are one group.  Processes are told apart, so their host is shown. */
 	if (p->host_by_default && !request->by_command)
 		groups__add_outermost(show, host);
 	groups__add_mask(show, request->labels);
-	/* What several threads did at one time is no order. */
+	/* Samples of several threads at one time have no order, so each thread is apart. */
 	if (request->timeline_most && request->timeline && p->shown_by_default)
 		groups__add(show, GROUP_THREAD);
 }
 
-/* What threads did before the time, for a profile of a time.  The caller frees it. */
+/* For a profile of a time, find what its threads did before that time.  The caller frees *history. */
 static int find_past(const struct recording_profile *p, uint32_t mode, struct idle_history *history, struct report_view *view)
 {
 	struct idle past = { .tree = &p->past, .frames = &p->frames, .mode_frame = p->mode_frames[mode] };
@@ -90,7 +90,7 @@ static int make_report(struct recording_profile *p, uint32_t mode, const struct 
 	return recording_profile__no_memory(d);
 }
 
-/* What is said of lines of native code, of all modes together. */
+/* The note about lines of native code, for all modes together. */
 static int set_lines_note(const struct recording_profile *p, struct report *report, struct diag *d)
 {
 	struct text text = { 0 };

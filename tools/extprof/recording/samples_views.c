@@ -15,7 +15,7 @@
 	"SELECT mode, stack, parent, value, count FROM up JOIN stacks s ON s.id = up.node WHERE s.parent > 0), " \
 	"once AS (SELECT DISTINCT mode, stack, method_of(node) AS method, path_of(node) AS path, value, count FROM up) "
 
-/* What the time of requests is on average. */
+/* Averages of the times of requests. */
 #define MEAN(part, prefix, of) ", avg(" part ")" of " AS " prefix part
 #define MEANS(prefix, of) \
 	MEAN("run_ns", prefix, of) MEAN("gc_ns", prefix, of) MEAN("runnable_ns", prefix, of) MEAN("gvl_ns", prefix, of) \
