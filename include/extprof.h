@@ -337,7 +337,7 @@ struct extprof_recording_options {
 				 * mode "syscall" */
 
 	/*
-	 * What takes the samples, one of EXTPROF_READERS: "ebpf"; "nonblocking", a thread that reads the memory of the
+	 * The reader that takes the samples, one of EXTPROF_READERS: "ebpf"; "nonblocking", a thread that reads the memory of the
 	 * processes while they go on; "stop", which stops a thread that has a CPU for the read, with ptrace(2).  The last
 	 * two need no BPF, and have the modes cpu, wall, offcpu, gvl and gc, without `files`, `holders` and `wakers`.  "auto" or
 	 * NULL: ebpf, or nonblocking where BPF may not be used.
@@ -656,7 +656,7 @@ struct extprof_stream;
 EXTPROF_API int extprof_stream_open(struct extprof_stream **stream, extprof_writer writer, void *context, struct extprof_error *error);
 /* It belongs to the stream, and is not to be closed. */
 EXTPROF_API FILE *extprof_stream_file(const struct extprof_stream *stream);
-/* What is left in the buffer is written.  0, or what `writer` returned when it failed.  NULL is accepted. */
+/* Write what is left in the buffer.  0, or what `writer` returned when it failed.  NULL is accepted. */
 EXTPROF_API int extprof_stream_close(struct extprof_stream *stream, struct extprof_error *error);
 /* The profile of the first mode as of finish or snapshot.  Destroy the report before the recording. */
 EXTPROF_API int extprof_recording_report(struct extprof_recording *recording, struct extprof_report **report,
@@ -845,7 +845,7 @@ struct extprof_figures_result {
 };
 
 /*
- * What the processes did until now.  Without groups of processes, extprof_report_process() of such a recording leaves out
+ * The figures of the processes until now.  Without groups of processes, extprof_report_process() of such a recording leaves out
  * processes that have ended, if they are many: their CPU time stays in extprof_facts.  After extprof_recording_finish() the last interval is what was new at
  * that moment.  *result is valid until the next call.
  */
@@ -1047,7 +1047,7 @@ EXTPROF_API void extprof_target_close(struct extprof_target *target);
 /* -- dumps ----------------------------------------------------------------------------------- */
 
 /*
- * What all threads and fibers of a process do at this moment, or did when its core file was written.  No BPF program is
+ * A dump says what all threads and fibers of a process do at this moment, or did when its core file was written.  No BPF program is
  * needed: whoever may read the memory of the process may do it (the same user, or CAP_SYS_PTRACE).
  * The process is not stopped, unless that is asked for.
  */
@@ -1087,7 +1087,7 @@ enum extprof_proof {
 	EXTPROF_PROOF_WAIT = 5		/* the thread waited all the time: its state had not changed */
 };
 
-/* What a thread waits for that is BLOCKED or SLEEPING.  Values are those of the debugging interface, and only appended. */
+/* The thing that a BLOCKED or SLEEPING thread waits for.  Values are those of the debugging interface, and only appended. */
 enum extprof_wait {
 	EXTPROF_WAIT_UNKNOWN = 0,
 	EXTPROF_WAIT_SLEEP = 1,		/* Kernel#sleep, Thread.stop */
@@ -1244,7 +1244,7 @@ EXTPROF_API int extprof_recorded_times(struct extprof_recorded *recorded, uint64
  */
 EXTPROF_API int extprof_recorded_add(struct extprof_recorded *recorded, const char *path, struct extprof_error *error);
 EXTPROF_API void extprof_recorded_close(struct extprof_recorded *r);
-/* What is missing of a recording that did not end, the one that was added last; NULL: nothing. */
+/* Says which part is missing of the recording that was added last, if it did not end; NULL: none is missing. */
 EXTPROF_API const char *extprof_recorded_incomplete(const struct extprof_recorded *r);
 
 /* The recordings of a folder: its files whose names end in .extprof, in the order of their begin. */

@@ -12,9 +12,9 @@
  * recordings together; m, n and W are of the side: its samples may stand for other amounts.  A change is decided if it
  * is larger than DIFF_ERRORS times its standard error.
  *
- * What lives is a state: not its shares are compared but its amounts.  All shares are then of the larger one of both states, so
- * that a change is by how much something has grown.  Objects that live in both states make no noise: the variance of a change
- * is the sum of w^2 of those that are in one of them (see recording/profile_states.c).
+ * Live objects are a state, so their amounts are compared and not their shares.  All shares are then of the larger one of both
+ * states, so that a change says by how much something has grown.  Objects that live in both states make no noise: the variance
+ * of a change is the sum of w^2 of those that are in one of them (see recording/profile_states.c).
  */
 #ifndef EXTPROF_ANALYSIS_DIFF_H
 #define EXTPROF_ANALYSIS_DIFF_H
@@ -48,7 +48,7 @@ struct diff_list {
 	uint32_t count;
 };
 
-/* What a gem, a part of the standard library or the application has of its own, whatever its version. */
+/* The self amounts of a gem, a part of the standard library or the application, whatever its version. */
 struct diff_owner {
 	uint8_t kind;		/* enum owner_kind */
 	const char *name, *versions[2];	/* before and after; NULL: it was not there */

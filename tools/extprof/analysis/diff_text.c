@@ -80,7 +80,7 @@ static void add_place(const struct diff_row *r, bool line, struct text *to)
 	report__add_place(f->path, line ? r->line : f->first_line, r->approximate, to);
 }
 
-/* What stands behind the first of both names: in a terminal, what there is room for. */
+/* The columns behind the first name.  Without a terminal they have no bound. */
 static size_t rest_of(const struct table *t, size_t width)
 {
 	size_t used = numbers_width(t) + width + 2;

@@ -19,7 +19,7 @@ enum requests_by_percentile {
 	BY_P50, BY_P95, BY_P99, BY_MAX, BY_PERCENTILES
 };
 
-/* What requests are on average. */
+/* Averages of requests. */
 struct requests_by_mean {
 	uint64_t count;
 	double length, parts[REQUEST_PARTS];	/* ns */

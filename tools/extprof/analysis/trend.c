@@ -11,7 +11,7 @@
 
 #define ROWS_MAX 65536u
 
-/* What is in stacks through the method. */
+/* The amount of all stacks through the method. */
 struct share {
 	uint64_t amount;
 	double squares;

@@ -24,7 +24,7 @@ bool budget__has(const struct budget_share *s, uint64_t bytes)
 		return false;
 	left = s->of->max - s->of->used - bytes;
 	of_user = user_of(s->of, s->user)->used + bytes;
-	/* What its user takes of the rest is taken from it twice: from what is free, and for the user. */
+	/* What the user takes makes `left` smaller and of_user larger, so half of their difference is what it may still take. */
 	return of_user <= left && s->used + bytes <= (left - of_user) / 2;
 }
 

@@ -17,7 +17,7 @@ struct clock_offsets {
 
 struct clock_offsets clock_offsets__read(void);
 
-/* What has happened since *then, as text; NULL: nothing that matters.  Clocks that are slowly put right do not. */
+/* Describe a step of a clock since *then; NULL: none that matters.  Clocks that are slowly put right do not. */
 const char *clock_offsets__step(const struct clock_offsets *then, const struct clock_offsets *now, char *text, size_t size);
 
 #endif /* EXTPROF_CLOCK_STEPS_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What part of an amount another one is; of nothing it is 0.  For the program too, which has no objects of the library. */
+/* One amount as a part of another one; a part of nothing is 0.  For the program too, which has no objects of the library. */
 #ifndef EXTPROF_SHARE_H
 #define EXTPROF_SHARE_H
 

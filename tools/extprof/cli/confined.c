@@ -40,7 +40,7 @@ static int add_folder(struct confine_places *p, const char *path, uid_t uid, uns
 	return err;
 }
 
-/* What somebody else's link leads to: the recording and SQLite's files of it, and not their folder. */
+/* Allow to read a recording that somebody else's link leads to, with SQLite's files of it.  Their folder is not allowed. */
 static int add_to_read(struct confine_places *p, const char *path)
 {
 	static const char *const ends[] = { "", "-wal", "-shm" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a command that reads recordings or a core file keeps of its rights: others may have made those. */
+/* Takes rights away from a command that reads recordings or a core file, since others may have made the files. */
 #ifndef EXTPROF_CLI_CONFINED_H
 #define EXTPROF_CLI_CONFINED_H
 

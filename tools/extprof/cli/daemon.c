@@ -5,23 +5,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/clock.h"
 #include "cli/command.h"
+#include "cli/daemon_cost.h"
+#include "cli/daemon_line.h"
 #include "cli/daemon_metrics.h"
 #include "cli/daemon_stuck.h"
 #include "cli/messages.h"
 #include "cli/run.h"
 #include "cli/trigger_lines.h"
-#include "daemon/config.h"
 #include "daemon/dumps.h"
 #include "daemon/folder.h"
 #include "daemon/notify.h"
-#include "daemon/own_cost.h"
-#include "daemon/stillness.h"
 
 #define SECOND 1000000000ull
 /* How often it looks at its folder, ns. */
@@ -35,8 +33,7 @@
 
 struct daemon {
 	struct run run;
-	int argc;
-	char **argv;		/* as it was started */
+	struct daemon_line line;
 	struct folder folder;
 	uint64_t keep_for;	/* s */
 	uint64_t keep_size;	/* bytes */
@@ -45,20 +42,11 @@ struct daemon {
 	uint64_t made;		/* files that were begun in this recording, when the log was last written to */
 	double used;		/* s of CPU time of this process at that time */
 	uint64_t logged;	/* CLOCK_MONOTONIC, ns: that time */
-	struct own_cost cost;	/* and what it may use */
+	struct daemon_cost cost;
 	struct daemon_metrics metrics;
 	struct daemon_stuck *stuck;	/* NULL: no such trigger */
-	uint64_t asked;		/* files that were begun when another one was asked for */
 	uint64_t triggers;	/* that were told */
 };
-
-static double own_cpu_time(void)
-{
-	struct rusage r;
-
-	getrusage(RUSAGE_SELF, &r);
-	return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) + (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
-}
 
 static void print_time(char *to, size_t size, time_t at)
 {
@@ -66,139 +54,6 @@ static void print_time(char *to, size_t size, time_t at)
 
 	localtime_r(&at, &tm);
 	strftime(to, size, "%Y-%m-%d %H:%M:%S", &tm);
-}
-
-/* -- the options ------------------------------------------------------------------------------ */
-
-/* Parse the command line with the options of the configuration that it does not have itself. */
-static int parse_with(struct options *o, struct daemon *d, const struct options *given, const struct config *c)
-{
-	char **argv = calloc((size_t)d->argc + c->count + 1, sizeof(*argv));
-	int argc = 0, err;
-
-	if (!argv)
-		return -ENOMEM;
-	argv[argc++] = d->argv[0];
-	for (unsigned int i = 0; i < c->count; i++)
-		if (!given->values[c->list[i].id].given)
-			argv[argc++] = c->list[i].argument;
-	for (int i = 1; i < d->argc; i++)
-		argv[argc++] = d->argv[i];
-	err = options__parse(o, &command_line_daemon, argc, argv, OPTIONS_STAY);
-	free(argv);
-	return err;
-}
-
-/* The options once more, of a configuration that has been read. */
-static int repeat(struct options *o, struct daemon *d, const struct config *config)
-{
-	struct options given;
-	int err = options__parse(&given, &command_line_daemon, d->argc, d->argv, 0);
-
-	if (!err)
-		err = parse_with(o, d, &given, config);
-	options__free(&given);
-	return err;
-}
-
-/* Read the configuration that the command line names. */
-static int read_config(struct config *config, const struct options *given)
-{
-	bool named = given->values[OPTION_CONFIG].given;
-	const char *path = named ? given->values[OPTION_CONFIG].text : EXTPROF_CONFIG;
-	struct extprof_error e = { .size = sizeof(e) };
-	char why[512];
-	int err = config__read(config, path, OPTION_OF_DAEMON, why, sizeof(why));
-
-	/* The usual one need not be there. */
-	if (!err || (err == -ENOENT && !named))
-		return 0;
-	message__set(&e, EXTPROF_USAGE, -err, "%s: %s", path, why);
-	message__fail(&e);
-	return err;
-}
-
-/* stuck>TIME is told by what the scheduler counts. */
-static int check_machine(struct options *o)
-{
-	struct extprof_error e = { .size = sizeof(e) };
-
-	if (!*o->stuck || stillness__is_counted("/proc"))
-		return 0;
-	message__set(&e, EXTPROF_USAGE, ENOTSUP, "--trigger %s: this kernel does not count how long threads run (/proc/self/schedstat): it needs "
-		     "CONFIG_SCHED_INFO, and an old one delayacct as an option of its command line", o->stuck);
-	message__fail(&e);
-	options__free(o);
-	return -ENOTSUP;
-}
-
-/* Parse the command line and the configuration, which has texts of the options: it stays as long as they. */
-static int parse(struct options *o, struct daemon *d, struct config *config)
-{
-	struct options given;
-	int err = options__parse(&given, &command_line_daemon, d->argc, d->argv, 0);
-
-	if (!err)
-		err = read_config(config, &given);
-	options__free(&given);
-	if (!err)
-		err = repeat(o, d, config);
-	return err ? err : check_machine(o);
-}
-
-static bool has_argument(const struct config *c, const char *argument)
-{
-	for (unsigned int i = 0; i < c->count; i++)
-		if (!strcmp(c->list[i].argument, argument))
-			return true;
-	return false;
-}
-
-/* Tell what is in one of them and not in the other; returns how much that is. */
-static unsigned int tell_more(const struct options *given, const struct config *in, const struct config *not_in, const char *what)
-{
-	unsigned int count = 0;
-	char text[512];
-
-	for (unsigned int i = 0; i < in->count; i++) {
-		if (has_argument(not_in, in->list[i].argument))
-			continue;
-		extprof_clean(text, sizeof(text), in->list[i].argument);
-		fprintf(stderr, "extprof:   %s %s%s\n", what, text,
-			given->values[in->list[i].id].given ? " (that of the command line counts)" : "");
-		count++;
-	}
-	return count;
-}
-
-static void tell_changes(const struct daemon *d, const struct config *before, const struct config *now)
-{
-	struct options given;
-
-	fprintf(stderr, "extprof: the configuration was read\n");
-	if (!options__parse(&given, &command_line_daemon, d->argc, d->argv, 0) &&
-	    !(tell_more(&given, before, now, "no longer in it:") + tell_more(&given, now, before, "now in it:")))
-		fprintf(stderr, "extprof:   no line is another one\n");
-	options__free(&given);
-}
-
-/* Take the configuration as it is now.  If it is wrong the old one stays. */
-static int parse_again(struct options *o, struct daemon *d, struct config *config)
-{
-	struct config old = *config;
-	int err;
-
-	*config = (struct config){ 0 };
-	err = parse(o, d, config);
-	if (!err) {
-		tell_changes(d, &old, config);
-		config__free(&old);
-		return 0;
-	}
-	config__free(config);
-	*config = old;
-	fprintf(stderr, "extprof: the configuration stays as it was\n");
-	return repeat(o, d, config);
 }
 
 /* -- the folder ------------------------------------------------------------------------------- */
@@ -231,7 +86,7 @@ static void tell_status(const struct daemon *d, const char *path, const struct f
 
 	extprof_recording_progress(d->run.recording, &p);
 	snprintf(text, sizeof(text), "WATCHDOG=1\nSTATUS=%s at %u Hz, %" PRIu64 " samples, %" PRIu64 " lost; %" PRIu64 " files, %.1f MB",
-		 path ? path : "", d->cost.rate, p.samples, p.lost, state->files, (double)state->bytes / 1e6);
+		 path ? path : "", d->cost.cost.rate, p.samples, p.lost, state->files, (double)state->bytes / 1e6);
 	notify__send(text);
 }
 
@@ -239,7 +94,7 @@ static struct metrics_facts facts_of(const struct daemon *d)
 {
 	struct extprof_progress p = { .size = sizeof(p) };
 	struct extprof_recording_files files = { .size = sizeof(files) };
-	struct metrics_facts facts = { .cpu_time = own_cpu_time(), .rate = d->cost.rate };
+	struct metrics_facts facts = { .cpu_time = daemon_cost__cpu_time(), .rate = d->cost.cost.rate };
 
 	if (!extprof_recording_progress(d->run.recording, &p)) {
 		facts.samples = p.samples;
@@ -262,7 +117,7 @@ static void write_metrics(struct daemon *d, struct metrics_facts facts, const st
 static void log_file(struct daemon *d, const char *path, const struct folder_state *state)
 {
 	uint64_t now = clock__now();
-	double used = own_cpu_time();
+	double used = daemon_cost__cpu_time();
 
 	fprintf(stderr, "extprof: records into %s; %" PRIu64 " files, %.1f MB", path, state->files, (double)state->bytes / 1e6);
 	if (d->logged)
@@ -270,54 +125,6 @@ static void log_file(struct daemon *d, const char *path, const struct folder_sta
 	fputs("\n", stderr);
 	d->used = used;
 	d->logged = now;
-}
-
-/* -- its own cost ----------------------------------------------------------------------------- */
-
-/* Has a file with another rate been begun? */
-static void follow_rate(struct daemon *d)
-{
-	struct extprof_recording_files files = { .size = sizeof(files) };
-
-	if (!extprof_recording_files(d->run.recording, &files) && files.rate != d->cost.rate)
-		own_cost__changed(&d->cost, files.rate, clock__now(), own_cpu_time());
-}
-
-/* made: files that were begun. */
-static int watch_cost(struct daemon *d, uint64_t made, struct extprof_error *e)
-{
-	double percent = 100 * d->cost.share, share;
-	char why[64];
-	uint32_t rate;
-
-	follow_rate(d);
-	/* It comes when there is a sample. */
-	if (d->asked == made)
-		return 0;
-	switch (own_cost__look(&d->cost, clock__now(), own_cpu_time(), &rate, &share)) {
-	case OWN_COST_LOWER:
-		fprintf(stderr, "extprof: it uses %.2f %% of a CPU itself, and may use %g %%: %u samples a second instead of %u\n", 100 * share,
-			percent, rate, d->cost.rate);
-		snprintf(why, sizeof(why), "%u Hz: extprof used %.2f %%, and may %g %%", rate, 100 * share, percent);
-		break;
-	case OWN_COST_HIGHER:
-		fprintf(stderr, "extprof: it uses %.2f %% of a CPU itself, and may use %g %%: there is room for %u samples a second instead of %u\n",
-			100 * share, percent, rate, d->cost.rate);
-		snprintf(why, sizeof(why), "%u Hz: there is room in the budget", rate);
-		break;
-	case OWN_COST_BACK:
-		fprintf(stderr, "extprof: it uses %.2f %% of a CPU itself, and may use %g %%: that is no matter of the rate, which is %u again\n",
-			100 * share, percent, rate);
-		snprintf(why, sizeof(why), "%u Hz: a lower rate did not help", rate);
-		break;
-	case OWN_COST_LOWEST:
-		fprintf(stderr, "extprof: it uses %.2f %% of a CPU itself, and may use %g %%, at the lowest rate\n", 100 * share, percent);
-		return 0;
-	default:
-		return 0;
-	}
-	d->asked = made;
-	return extprof_recording_next_file(d->run.recording, rate, why, e);
 }
 
 /* path: the file that is written, before which so many were begun. */
@@ -368,14 +175,14 @@ static int tick(struct run *run, struct extprof_error *e)
 		err = look(d, path, made, e);
 	}
 	if (!err)
-		err = watch_cost(d, made, e);
+		err = daemon_cost__watch(&d->cost, d->run.recording, made, e);
 	if (!err)
 		d->triggers += daemon_stuck__step(d->stuck, run->recording);
 	run->next = d->look_at;
 	if (d->stuck && now + SECOND < run->next)
 		run->next = now + SECOND;
-	if (d->cost.share > 0 && now + d->cost.window / 4 < run->next)
-		run->next = now + d->cost.window / 4;
+	if (d->cost.cost.share > 0 && now + d->cost.cost.window / 4 < run->next)
+		run->next = now + d->cost.cost.window / 4;
 	return err;
 }
 
@@ -413,18 +220,6 @@ static int tell_of_gap(struct daemon *d, struct extprof_error *e)
 	return 0;
 }
 
-static void begin_cost(struct daemon *d)
-{
-	const struct options *o = d->run.options;
-	double share = 0;
-	uint64_t window = 0;
-
-	if (o->values[OPTION_BUDGET].given)
-		value__budget(o->values[OPTION_BUDGET].text, &share, &window);
-	d->asked = UINT64_MAX;
-	own_cost__begin(&d->cost, share, window, o->recording.rate, clock__now(), own_cpu_time());
-}
-
 static int record(struct daemon *d, struct extprof_error *e)
 {
 	int err = run__begin(&d->run, e);
@@ -434,7 +229,7 @@ static int record(struct daemon *d, struct extprof_error *e)
 	/* Without eBPF it sees less and costs more: that is said also where nothing else is. */
 	run__tell_reader(&d->run);
 	notify__send("READY=1");
-	begin_cost(d);
+	daemon_cost__begin(&d->cost, d->run.options);
 	err = daemon_stuck__begin(&d->stuck, d->run.options, &d->folder, d->keep_for, e);
 	if (err)
 		return err;
@@ -567,10 +362,10 @@ static int run(int argc, char **argv, bool implied)
 {
 	/* When no recording is made, the configuration is read again in any case, and there is nothing to mark. */
 	const struct sigaction ignored = { .sa_handler = ignore };
-	struct daemon d = { .argc = argc, .argv = argv, .folder = { -1, -1 } };
+	struct daemon d = { .line = { argc, argv }, .folder = { -1, -1 } };
 	struct config config = { 0 };
 	struct options o;
-	int status, err = parse(&o, &d, &config);
+	int status, err = daemon_line__parse(&o, &d.line, &config);
 
 	(void)implied;
 	if (err) {
@@ -586,7 +381,7 @@ static int run(int argc, char **argv, bool implied)
 	}
 	/* A failure after which it goes on is no status. */
 	while (!status && run_once(&d, &o, &status))
-		status = parse_again(&o, &d, &config) ? STATUS_INTERNAL : STATUS_OK;
+		status = daemon_line__parse_again(&o, &d.line, &config) ? STATUS_INTERNAL : STATUS_OK;
 	folder__close(&d.folder);
 	daemon_metrics__free(&d.metrics);
 	notify__send("STOPPING=1");

@@ -92,7 +92,7 @@ struct telling {
 	int err;			/* of the file */
 };
 
-/* What is said of one thread: "worker 1" sleeping in futex, deadlock. */
+/* Write one thread: "worker 1" sleeping in futex, deadlock. */
 static void write_thread(const struct extprof_dump_thread *t, FILE *to)
 {
 	dump__write_name(t, to);

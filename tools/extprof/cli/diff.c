@@ -32,7 +32,7 @@ static int write_to(void *context, FILE *to, struct extprof_error *e)
 	return extprof_recorded_diff(c->files[0].recorded, c->files[1].recorded, c->format, &c->options, to, e);
 }
 
-/* What both sides are called. */
+/* Choose the names of both sides. */
 static void set_names(struct comparison *c, const struct options *o)
 {
 	c->options.names[0] = o->files[0];

@@ -17,7 +17,7 @@ int message__set(struct extprof_error *e, enum extprof_code code, int errnum, co
 void message__hint(const struct extprof_error *e, char *to, size_t size);
 /* Print an error with its hint on stderr; returns its exit status. */
 int message__fail(const struct extprof_error *e);
-/* What was printed on stdout is written: the exit status that is given, or, with a message, that of an output that failed. */
+/* Flush stdout.  Returns the given exit status, or, after a message, that of an output that failed. */
 int message__flush(int status);
 
 #endif /* EXTPROF_MESSAGES_H */

@@ -227,7 +227,7 @@ static error_t choose_processes(const struct parse *p, struct argp_state *state)
 	bool is_dump = p->line->command == OPTION_OF_DUMP;
 	char past[32];
 
-	/* What follows are recordings. */
+	/* With --at the arguments are recordings. */
 	if (p->options->values[OPTION_AT].given)
 		return 0;
 	snprintf(past, sizeof(past), is_dump ? "%sn" : "%sd", verb);

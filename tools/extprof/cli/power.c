@@ -13,7 +13,7 @@
 /* Memory; /proc/PID/map_files; a helper opens files with the rights of the process that names them. */
 #define PROCESSES (CAP(SYS_PTRACE) | CAP(CHECKPOINT_RESTORE) | CAP(SETUID) | CAP(SETGID))
 #define KERNEL (CAP(BPF) | CAP(PERFMON))
-/* What CAP_SYS_ADMIN stands for where these are not there, as on older kernels. */
+/* Older kernels do not have these: CAP_SYS_ADMIN includes them there. */
 #define PARTS_OF_ADMIN (KERNEL | CAP(CHECKPOINT_RESTORE))
 
 uint64_t power__wanted(const struct power_needs *n, uint64_t permitted)

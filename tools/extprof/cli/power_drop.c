@@ -171,7 +171,7 @@ void power__give_back(const struct power_needs *needs)
 			cap_drop_bound(cap);
 	set(state, CAP_PERMITTED, wanted);
 	set(state, CAP_EFFECTIVE, wanted & effective);
-	/* What is not inheritable is not ambient. */
+	/* The kernel takes a capability that is not inheritable out of the ambient set, too. */
 	set(state, CAP_INHERITABLE, 0);
 	if (cap_set_proc(state))
 		fprintf(stderr, "extprof: capabilities cannot be given back: %s\n", strerror(errno));

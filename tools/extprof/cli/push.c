@@ -205,7 +205,7 @@ static int conclude(const struct push *p, enum push_result result, int status)
 		push__say("%s", push__count(c->written, "recording has not ended: it is sent later", "recordings have not ended: they are sent later"));
 	if (result == PUSH_FAILED)
 		return status;
-	/* What was not sent was told when it happened: to be ended is no failure of a service. */
+	/* A service that is ended has not failed.  Data that was not sent was reported when that happened. */
 	if (result == PUSH_ENDED && p->follow)
 		return STATUS_OK;
 	if (result == PUSH_GIVEN_UP || result == PUSH_ENDED || c->refused || c->rejected || c->lost || c->beyond)

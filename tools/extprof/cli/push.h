@@ -72,7 +72,7 @@ void push__forget_unreadable(struct push *p);
 enum push_result push__segment(struct push *p, struct state *s, struct state_segment *g, const char *path, uint64_t end, bool ended,
 			       int *status);
 
-/* What a recording has: its modes, in their order, and the name of its machine. */
+/* The modes of a recording, in their order, and the name of its machine. */
 #define PUSH_MODES_MAX 32u
 
 struct push_modes {

@@ -306,7 +306,7 @@ static enum push_result send_one(struct look *l, const char *name, const char *p
 		l->push->counts.written++;
 		return PUSH_OK;
 	}
-	/* What cannot be kept is not sent: it would be sent each time. */
+	/* If the state cannot be saved, nothing is sent: it would be sent again each time. */
 	g->done = false;
 	result = save(l);
 	if (result == PUSH_OK)
@@ -380,7 +380,7 @@ static void forget_gone(struct look *l, bool of_one)
 	}
 }
 
-/* What is there now and goes before its turn is lost: all of it is known from now on. */
+/* Note all files that are there now, so that one that is removed before its turn counts as lost. */
 static enum push_result learn(struct look *l)
 {
 	for (size_t i = 0; i < l->count; i++)

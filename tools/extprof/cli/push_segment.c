@@ -25,7 +25,7 @@
 /* A receiver that takes none is asked seldom. */
 #define NONE_TAKEN_WAIT (60 * SECOND)
 
-/* What is being sent. */
+/* The recording that is being sent. */
 struct sending {
 	struct push *push;
 	struct state *state;
@@ -337,7 +337,7 @@ static enum push_result send_span(struct sending *s)
 		go_on(s, s->next > from ? s->next - (s->next - from) % s->span_most : from);
 		return PUSH_OK;
 	}
-	/* What may have been taken is not cut anew: it would be another piece. */
+	/* The receiver may have this piece already, so it keeps its bounds: another length would be another piece. */
 	if (err == -ENOMEM && !s->body.too_large && !s->segment->piece && shorten(s))
 		return PUSH_OK;
 	if (err && !s->body.too_large)
@@ -375,7 +375,7 @@ static void choose_span(struct sending *s, uint64_t end, bool ended)
 		s->until = g->piece;
 	if (s->until >= end)
 		s->until = end < UINT64_MAX ? end : UINT64_MAX - 1;
-	/* What comes after the last sample that the blocks tell of is a part of the last span, if nothing can be added meanwhile. */
+	/* Samples behind the last one that the blocks tell of belong to the last span, if the recording has ended. */
 	s->last = s->until >= end && ended;
 }
 

@@ -14,13 +14,6 @@ struct top_accounts {
 	uint32_t thread_count, process_count;
 };
 
-struct top_account *top_row__account(struct top_row *row)
-{
-	if (row && !row->account)
-		row->account = calloc(1, sizeof(*row->account));
-	return row ? row->account : NULL;
-}
-
 /* If numbers are equal, the one with most comes first: a thread can have another name now. */
 static int by_number(const void *a, const void *b)
 {
@@ -159,11 +152,6 @@ static void take_title(struct top_account *account, const char *name, const char
 			length--;
 		account->title[length] = '\0';
 	}
-}
-
-const char *top_row__shown(const struct top_row *row)
-{
-	return row->account && *row->account->title ? row->account->title : row->name;
 }
 
 int top_accounts__add_process(struct top_accounts *a, const struct extprof_report_process *process)

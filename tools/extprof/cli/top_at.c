@@ -256,7 +256,7 @@ static int load(struct top_at *t, struct extprof_error *e)
 
 /* -- the screen ----------------------------------------------------------------------------------- */
 
-/* What there is to say goes into the head: the screen stays. */
+/* Errors are shown in the head: the screen stays. */
 static void load_again(struct top_at *t)
 {
 	struct extprof_error e = { .size = sizeof(e) };

@@ -134,7 +134,7 @@ static bool is_of(const struct recorded_candidate *c, const struct recorded_span
 	return c->end > c->begin && overlaps(&of, span) && !access(c->path, F_OK);
 }
 
-/* What was before: without it less is known of who rests. */
+/* Add the recordings before the span.  They tell who rests; without them less is known. */
 static void add_past(const struct history *h, const struct recorded_span *span, struct extprof_recorded *recorded)
 {
 	const struct recorded_span past = { span->since > EXTPROF_RECORDED_PAST ? span->since - EXTPROF_RECORDED_PAST : 1, span->since };

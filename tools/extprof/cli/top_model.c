@@ -4,247 +4,34 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define TOP_BUCKETS 4096u
-
-static const char others_name[] = "[many others]";
-
-/* The key of a row. */
-struct top_key {
-	const char *name, *path, *thread;
-	int32_t line;
-	bool approximate;
-	int kind;
-	uint32_t number, of;
-	const char *host;	/* the name or path has it, too; NULL: none */
-	bool is_line;		/* it is of a place, whatever the code there is called: the name is that of the first one */
-};
-
-static void row__free(struct top_row *row)
-{
-	if (!row)
-		return;
-	free(row->name);
-	free(row->path);
-	free(row->thread);
-	free(row->host);
-	free(row->account);
-	free(row);
-}
-
-static void table__free(struct top_table *t)
-{
-	for (uint32_t i = 0; i < t->count; i++)
-		row__free(t->rows[i]);
-	free(t->rows);
-	free(t->buckets);
-	memset(t, 0, sizeof(*t));
-}
 
 void top_model__free(struct top_model *m)
 {
 	for (int i = 0; i < TOP_VIEWS; i++) {
-		table__free(&m->tables[i]);
-		table__free(&m->by_thread[i]);
+		top_table__free(&m->tables[i]);
+		top_table__free(&m->by_thread[i]);
 	}
 	memset(m, 0, sizeof(*m));
-}
-
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	/* FNV-1a, with the zero at the end. */
-	do {
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
-	} while (*text++);
-	return hash;
-}
-
-static uint64_t hash_of(const struct top_key *k)
-{
-	uint64_t hash = 0xcbf29ce484222325ull ^ (uint32_t)k->line ^ (uint64_t)k->number << 32 ^
-			(uint64_t)(k->kind * 2 + k->approximate) << 20;
-
-	hash = hash_text(hash_text(hash_text(hash, k->is_line ? "" : k->name), k->path), k->thread);
-	return hash ^ hash >> 29;
-}
-
-static bool is_of(const struct top_row *row, const struct top_key *k, uint64_t hash)
-{
-	return row->hash == hash && row->line == k->line && row->approximate == k->approximate &&
-	       row->kind == k->kind && row->number == k->number &&
-	       (k->is_line || !strcmp(row->name, k->name)) && !strcmp(row->path, k->path) && !strcmp(row->thread, k->thread);
-}
-
-static struct top_row *find_row(const struct top_table *t, const struct top_key *k, uint64_t hash)
-{
-	struct top_row *row = t->buckets ? t->buckets[hash % TOP_BUCKETS] : NULL;
-
-	while (row && !is_of(row, k, hash))
-		row = row->next;
-	return row;
-}
-
-/* The row of the key, made if it is new.  NULL: out of memory. */
-static struct top_row *row_of(struct top_table *t, const struct top_key *k)
-{
-	uint64_t hash = hash_of(k);
-	struct top_row *row = find_row(t, k, hash), **list;
-
-	if (row)
-		return row;
-	if (!t->buckets)
-		t->buckets = calloc(TOP_BUCKETS, sizeof(*t->buckets));
-	if (!t->buckets)
-		return NULL;
-	if (t->count == t->room) {
-		size_t room = t->room ? 2 * t->room : 64;
-
-		list = realloc(t->rows, room * sizeof(*list));
-		if (!list)
-			return NULL;
-		t->rows = list;
-		t->room = room;
-	}
-	row = calloc(1, sizeof(*row));
-	if (!row)
-		return NULL;
-	row->name = strdup(k->name);
-	row->path = strdup(k->path);
-	row->thread = strdup(k->thread);
-	row->host = strdup(k->host ? k->host : "");
-	if (!row->name || !row->path || !row->thread || !row->host) {
-		row__free(row);
-		return NULL;
-	}
-	row->line = k->line;
-	row->approximate = k->approximate;
-	row->kind = k->kind;
-	row->number = k->number;
-	row->of = k->of;
-	row->hash = hash;
-	row->next = t->buckets[hash % TOP_BUCKETS];
-	t->buckets[hash % TOP_BUCKETS] = row;
-	t->rows[t->count++] = row;
-	return row;
-}
-
-/* -- bounds --------------------------------------------------------------------------------------- */
-
-static int by_size(const void *a, const void *b)
-{
-	const struct top_row *x = *(struct top_row *const *)a, *y = *(struct top_row *const *)b;
-
-	if (x->all.total != y->all.total)
-		return x->all.total > y->all.total ? -1 : 1;
-	return 0;
-}
-
-/* Put the smaller half of the rows together.  Their totals may overlap: what they had themselves is counted. */
-static int shrink(struct top_table *t)
-{
-	const struct top_key key = { .name = others_name, .path = "", .thread = "", .kind = EXTPROF_FRAME_MARK };
-	struct top_amount last = { 0 }, all = { 0 }, before = { 0 }, base = { 0 };
-	struct top_row *others;
-	uint32_t kept = t->count / 2, count = t->count;
-
-	qsort(t->rows, t->count, sizeof(*t->rows), by_size);
-	memset(t->buckets, 0, TOP_BUCKETS * sizeof(*t->buckets));
-	t->count = kept;
-	for (uint32_t i = 0; i < count; i++) {
-		struct top_row *row = t->rows[i];
-
-		if (i < kept) {
-			row->next = t->buckets[row->hash % TOP_BUCKETS];
-			t->buckets[row->hash % TOP_BUCKETS] = row;
-			continue;
-		}
-		last.self += row->last.self;
-		all.self += row->all.self;
-		before.self += row->before.self;
-		base.self += row->base.self;
-		row__free(row);
-	}
-	others = row_of(t, &key);
-	if (!others)
-		return -ENOMEM;
-	others->last.self += last.self;
-	others->all.self += all.self;
-	others->before.self += before.self;
-	others->base.self += base.self;
-	others->last.total = others->last.self;
-	others->all.total = others->all.self;
-	others->before.total = others->before.self;
-	others->base.total = others->base.self;
-	return 0;
-}
-
-/* -- stacks --------------------------------------------------------------------------------------- */
-
-static void table__begin(struct top_table *t, bool lives)
-{
-	for (uint32_t i = 0; i < t->count; i++) {
-		if (lives) {
-			t->rows[i]->before = t->rows[i]->last;
-			t->rows[i]->all = (struct top_amount){ 0 };
-		}
-		t->rows[i]->last = (struct top_amount){ 0 };
-		if (t->rows[i]->account) {
-			t->rows[i]->account->last = (struct top_sums){ 0 };
-			t->rows[i]->account->lives = false;
-			t->rows[i]->account->live_slots = 0;
-			t->rows[i]->account->made = UINT64_MAX;
-			t->rows[i]->account->counted_before = t->rows[i]->account->counted;
-			t->rows[i]->account->counted = false;
-		}
-	}
 }
 
 void top_model__begin(struct top_model *m)
 {
 	for (int i = 0; i < TOP_VIEWS; i++) {
-		table__begin(&m->tables[i], m->lives);
-		table__begin(&m->by_thread[i], m->lives);
+		top_table__begin(&m->tables[i], m->lives);
+		top_table__begin(&m->by_thread[i], m->lives);
 	}
 	m->last = m->last_gc = m->last_gvl = m->last_waits = 0;
 	if (m->lives)
 		m->all = m->all_gc = m->all_gvl = m->all_waits = 0;
 }
 
-static void table__rebase(struct top_table *t)
-{
-	for (uint32_t i = 0; i < t->count; i++)
-		t->rows[i]->base = t->rows[i]->last;
-}
-
 void top_model__rebase(struct top_model *m)
 {
 	for (int i = 0; i < TOP_VIEWS; i++) {
-		table__rebase(&m->tables[i]);
-		table__rebase(&m->by_thread[i]);
+		top_table__rebase(&m->tables[i]);
+		top_table__rebase(&m->by_thread[i]);
 	}
-}
-
-static int count_row(struct top_model *m, struct top_table *t, const struct top_key *k, uint64_t value, bool self)
-{
-	struct top_row *row;
-
-	if (t->count >= TOP_ROWS_MAX && shrink(t))
-		return -ENOMEM;
-	row = row_of(t, k);
-	if (!row)
-		return -ENOMEM;
-	if (row->stack != m->stacks) {
-		row->stack = m->stacks;
-		row->last.total += value;
-		row->all.total += value;
-	}
-	if (self) {
-		row->last.self += value;
-		row->all.self += value;
-	}
-	return 0;
 }
 
 /* In the table of all threads, and in that of each. */
@@ -254,11 +41,11 @@ static int count_frame(struct top_model *m, enum top_view view, struct top_key *
 	int err;
 
 	k->thread = "";
-	err = count_row(m, &m->tables[view], k, value, self);
+	err = top_table__count(&m->tables[view], k, value, self, m->stacks);
 	if (err || view == TOP_THREADS || view == TOP_PROCESSES)
 		return err;
 	k->thread = thread;
-	return count_row(m, &m->by_thread[view], k, value, self);
+	return top_table__count(&m->by_thread[view], k, value, self, m->stacks);
 }
 
 /* For processes of several machines. */
@@ -300,7 +87,7 @@ static int count_process(struct top_model *m, const struct extprof_frame *f, con
 
 	if (err || !(gvl || gc))
 		return err;
-	account = top_row__account(row_of(&m->tables[TOP_PROCESSES], &k));
+	account = top_row__account(top_table__row(&m->tables[TOP_PROCESSES], &k));
 	if (!account)
 		return -ENOMEM;
 	account->last.gvl += gvl ? s->value : 0;
@@ -418,7 +205,7 @@ int top_model__add_idle(struct top_model *m, const struct extprof_idle_thread *t
 		short_name(of, sizeof(of), t->process);
 		k = key_of_process(t->process, of);
 		err = count_frame(m, TOP_PROCESSES, &k, "", 0, true);
-		account = err ? NULL : top_row__account(row_of(&m->tables[TOP_PROCESSES], &k));
+		account = err ? NULL : top_row__account(top_table__row(&m->tables[TOP_PROCESSES], &k));
 		if (!account)
 			return -ENOMEM;
 		account->last.idle += t->time;
@@ -472,70 +259,6 @@ const struct top_row *top_model__find(const struct top_model *m, enum top_view v
 		.kind = row->kind, .number = row->number, .is_line = view == TOP_LINES,
 	};
 
-	return find_row(&m->tables[view], &k, hash_of(&k));
+	return top_table__find(&m->tables[view], &k);
 }
 
-/* -- what is shown ---------------------------------------------------------------------------------- */
-
-static bool is_wanted(const struct top_row *row, const struct top_choice *c)
-{
-	const struct top_amount *amount = top_row__amount(row, c->all);
-	bool rests = row->account && (c->all ? &row->account->all : &row->account->last)->idle;
-
-	if (!amount->total && !amount->self && !rests)
-		return false;
-	return !*c->filter || strcasestr(top_row__shown(row), c->filter) || strcasestr(row->path, c->filter) ||
-	       strcasestr(row->thread, c->filter);
-}
-
-static int by_choice(const void *a, const void *b, void *context)
-{
-	const struct top_row *x = *(const struct top_row *const *)a, *y = *(const struct top_row *const *)b;
-	const struct top_choice *c = context;
-	const struct top_amount *m = top_row__amount(x, c->all), *n = top_row__amount(y, c->all);
-	int64_t grown = top_row__growth(x, c->all), other = top_row__growth(y, c->all);
-	int order = 0;
-
-	if (c->sort == TOP_BY_GROWTH && grown != other)
-		order = grown > other ? -1 : 1;
-	else if (c->sort == TOP_BY_SELF && m->self != n->self)
-		order = m->self > n->self ? -1 : 1;
-	else if (c->sort != TOP_BY_NAME && m->total != n->total)
-		order = m->total > n->total ? -1 : 1;
-	else if (c->sort == TOP_BY_TOTAL && m->self != n->self)
-		order = m->self > n->self ? -1 : 1;
-	/* Equal rows keep one order, so that they do not jump. */
-	if (!order)
-		order = strcmp(x->name, y->name);
-	if (!order)
-		order = strcmp(x->path, y->path);
-	if (!order)
-		order = strcmp(x->thread, y->thread);
-	if (!order && x->line != y->line)
-		order = x->line < y->line ? -1 : 1;
-	if (!order)
-		order = x->number < y->number ? -1 : x->number > y->number;
-	return c->reverse ? -order : order;
-}
-
-int top_model__choose(const struct top_model *m, const struct top_choice *choice, const struct top_row ***rows,
-		      uint32_t *count)
-{
-	bool by_thread = choice->by_thread && choice->view != TOP_THREADS && choice->view != TOP_PROCESSES;
-	const struct top_table *t = by_thread ? &m->by_thread[choice->view] : &m->tables[choice->view];
-	const struct top_row **list = calloc(t->count + 1u, sizeof(*list));
-	uint32_t n = 0;
-
-	*rows = NULL;
-	*count = 0;
-	if (!list)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < t->count; i++)
-		if (is_wanted(t->rows[i], choice))
-			list[n++] = t->rows[i];
-	if (n)
-		qsort_r(list, n, sizeof(*list), by_choice, (void *)(uintptr_t)choice);
-	*rows = list;
-	*count = n;
-	return 0;
-}

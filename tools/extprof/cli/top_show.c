@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What extprof top shows of its windows: on a screen, or as text. */
+/* Shows windows of extprof top, on a screen or as text. */
 #include "cli/top_show.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What extprof top shows of its windows: on a screen, or as text.  Live ones, and those of recordings. */
+/* Shows windows of extprof top, on a screen or as text.  They are live ones, or those of recordings. */
 #ifndef EXTPROF_TOP_SHOW_H
 #define EXTPROF_TOP_SHOW_H
 
@@ -22,7 +22,7 @@ int top_show__choose(struct top_show *s, const struct top_row ***rows, uint32_t 
 void top_show__draw(struct top_show *s);
 /* Print all modes as text, one after the other.  0 or -errno with *e filled. */
 int top_show__print(struct top_show *s, struct extprof_error *e);
-/* What was printed is written.  0 or -errno with *e filled. */
+/* Flush the text that was printed.  0 or -errno with *e filled. */
 int top_show__flush(struct extprof_error *e);
 
 #endif /* EXTPROF_TOP_SHOW_H */

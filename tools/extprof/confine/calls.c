@@ -12,7 +12,7 @@
 
 #define REFUSED SCMP_ACT_ERRNO(EACCES)
 
-/* What reaches other processes or the kernel: for all. */
+/* Calls that reach other processes or the kernel.  No confined command may use them. */
 static const int refused[] = {
 	SCMP_SYS(socket), SCMP_SYS(sendto), SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(listen), SCMP_SYS(accept), SCMP_SYS(accept4), SCMP_SYS(ptrace),
 	SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(tkill), SCMP_SYS(pidfd_getfd), SCMP_SYS(pidfd_send_signal),
@@ -66,7 +66,7 @@ static int refuse_others(scmp_filter_ctx filter)
 	return err ? err : seccomp_rule_add(filter, REFUSED, SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0));
 }
 
-/* What would type into a terminal.  The upper half of the argument is not looked at by the kernel. */
+/* Refuse the ioctls that type into a terminal.  The kernel ignores the upper half of the argument, so the filter does, too. */
 static int refuse_typing(scmp_filter_ctx filter)
 {
 	static const unsigned int calls[] = { TIOCSTI, TIOCLINUX };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a process that reads recordings cannot ask the kernel for any more, whatever a recording makes of the process. */
+/* Takes system calls away from a process that reads recordings, so that a hostile recording cannot use them. */
 #ifndef EXTPROF_CONFINE_CALLS_H
 #define EXTPROF_CONFINE_CALLS_H
 

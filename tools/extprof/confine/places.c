@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What the headers of a distribution may not have: its kernel can be newer. */
+/* Headers of a distribution can be older than its kernel, and lack these. */
 #define REFER (1ull << 13)	/* as of version 2 */
 #define TRUNCATE (1ull << 14)	/* 3 */
 #define TCP_BIND_AND_CONNECT 3ull	/* 4 */
@@ -21,7 +21,7 @@
 #define READS (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 /* Rights at the place of an output. */
 #define OUTPUT (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | TRUNCATE)
-/* What there is of a file that is no folder. */
+/* Rights that a file can have.  Others are of folders alone. */
 #define OF_FILE (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | TRUNCATE)
 
 struct ruleset {

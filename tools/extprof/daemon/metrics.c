@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one value of the label has used in processes of one kind. */
+/* Counters of one value of the label, in processes of one kind. */
 struct series {
 	char process[METRICS_TEXT_MAX], value[METRICS_TEXT_MAX];
 	uint64_t amounts[METRICS], states[METRICS_STATES_MAX];

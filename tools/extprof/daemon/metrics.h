@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What rubies have used, as counters in the text format of Prometheus: for each kind of process, and for each value of one
- * label if one is chosen.  Processes whose names differ in numbers are of one kind.  The number of counters is bounded: what
- * comes later is counted as "(other)".
+ * Counters of what rubies have used, in the text format of Prometheus: for each kind of process, and for each value of one
+ * label if one is chosen.  Processes whose names differ in numbers are of one kind.  The number of counters is bounded: values
+ * that come later are counted as "(other)".
  */
 #ifndef EXTPROF_DAEMON_METRICS_H
 #define EXTPROF_DAEMON_METRICS_H
@@ -15,7 +15,7 @@
 #define METRICS_VALUES_MAX 256u
 /* Values of all kinds: each has a line for each counter and state. */
 #define METRICS_SERIES_MAX 1024u
-/* What has no room, and a value that could not be read. */
+/* Values for which there is no room, and a value that could not be read. */
 #define METRICS_OTHER "(other)"
 #define METRICS_UNKNOWN "(unknown)"
 #define METRICS_STATES_MAX 32u

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What extprof itself costs, against a budget: when it has used more than that for two windows, one after the other, its
- * rate becomes lower; when there has been room for five, it becomes twice as high again, up to the one that was asked for.
- * If two windows at a lower rate use as much as before, it is not the rate that costs: then it becomes what it was, and stays
- * for a while.
+ * A budget for the CPU time of extprof itself.  If extprof uses more for two windows, one after the other, its rate becomes
+ * lower.  If there was room for five windows, the rate becomes twice as high again, up to the one that was asked for.  If two
+ * windows at a lower rate use as much as before, it is not the rate that costs: then the old rate comes back, and stays for a
+ * while.
  */
 #ifndef EXTPROF_DAEMON_OWN_COST_H
 #define EXTPROF_DAEMON_OWN_COST_H

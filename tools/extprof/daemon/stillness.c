@@ -77,7 +77,7 @@ static int add_thread(struct still_process *p, const struct still_thread *t)
 	return 0;
 }
 
-/* What all threads have done since the look before. */
+/* Times of all threads since the look before. */
 struct doing {
 	uint64_t passed;	/* ns */
 	uint64_t used;		/* ns of CPU time */
@@ -147,7 +147,7 @@ static int look_at_process(struct still_process *p, const char *root, uint64_t n
 			err = look_at_thread(p, known, dirfd(tasks), entry->d_name, now, &d);
 	closedir(tasks);
 	forget_ended(p);
-	/* What it did before the first look is not known, nor what it does at all if the kernel does not count. */
+	/* Before the first look nothing is known of it, and nothing ever if the kernel does not count. */
 	if (!p->looked || !d.counted || d.used - d.ticked > (uint64_t)((double)d.passed / SECOND * STILL_CPU_MAX) + LOOK_ERROR)
 		p->since = now;
 	p->looked = now;

@@ -54,7 +54,7 @@ static uint64_t time_error(uint64_t length)
 	return length / TIME_ERROR_PART < TIME_ERROR_MAX ? length / TIME_ERROR_PART : TIME_ERROR_MAX;
 }
 
-/* What the scheduler counts of it; NULL: it has no native thread of its own. */
+/* The counts of the scheduler for a thread; NULL: it has no native thread of its own. */
 static const struct still_thread *task_of(const struct judging *j, const struct extprof_dump_thread *t)
 {
 	return t->shared || !t->tid ? NULL : still_process__thread(j->p, t->tid);

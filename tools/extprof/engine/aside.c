@@ -25,7 +25,7 @@ struct aside_sample {
 	struct sample_event event;	/* with all that belongs to it behind */
 };
 
-/* What waits of one VM, oldest first. */
+/* Samples of one VM that wait, oldest first. */
 struct aside_queue {
 	struct vm *vm;
 	struct budget_share share;

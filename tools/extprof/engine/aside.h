@@ -2,7 +2,7 @@
 /*
  * Whose turn it is: how much of the time of a step goes to each process and to each user, and what waits for more.
  *
- * What a process has in its stacks decides how long they take.  So each process, and all processes of one user, have a
+ * A process can make its stacks slow to resolve.  So each process, and all processes of one user, have a
  * share of the time of a step.  Samples beyond it are put aside, those of the other processes are taken, and what waits
  * comes after them, first that of whoever has had least.  Memory for what waits is shared in the same way (base/budget.h).
  */

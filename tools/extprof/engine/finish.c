@@ -37,7 +37,7 @@ static void read_heaps(struct engine *e)
 			continue;
 		heap = &e->rows.rows[p->row].heap;
 		engine__read_heap(p, heap);
-		/* What a new program has made does not go on from what the old one had. */
+		/* A new program counts its objects from 0: the count does not continue that of the old one. */
 		if (e->from != e->started_at && p->executed_at >= e->from)
 			heap->allocated = 0;
 	}

@@ -68,7 +68,7 @@ static void tell_children(struct engine *e, uint32_t parent)
 	}
 }
 
-/* What it says of itself; if that is nothing, what it has said before stays. */
+/* Read the name that a process gives itself.  If it gives none now, the one from before stays. */
 static void read_own_name(struct engine *e, struct process_row *row, struct process *p, const struct vm *vm)
 {
 	/* The limits of other reads of its memory are not those of this one. */
@@ -86,7 +86,7 @@ static void read_own_name(struct engine *e, struct process_row *row, struct proc
 		free(p->own_name);
 		p->own_name = name;
 	}
-	/* What a child has of its parent is better than nothing. */
+	/* A child without a name of its own keeps that of its parent, until it executes another program. */
 	if (p->own_name || p->executed || !row->resource)
 		set_resource(e, row, p);
 }

@@ -23,7 +23,7 @@ int engine__record_figures(struct engine *e, uint64_t now, bool last)
 
 		if (!p || p->freed || p->row == PROCESS_NONE || !p->vm)
 			continue;
-		/* What it had is what it has. */
+		/* It has hardly run since, so its figures are those of the look before. */
 		if (!last && !vm__is_due(p->vm, &p->figures_mark, &mark))
 			continue;
 		left--;

@@ -77,7 +77,7 @@ static int begin(struct engine *e)
 
 	e->recording_begun = true;
 	err = recording_account__begin(e->recording.writer, &view, e->from, engine__started(e), period(e));
-	/* What is known now, for a recording that does not end. */
+	/* Write what is known now, in case the recording is never ended. */
 	for (uint32_t i = 0; i < e->settings.mode_count && !err; i++) {
 		struct report_meta m = { 0 };
 

@@ -330,7 +330,7 @@ int engine__record_heap(struct engine *e);
 void engine__resume_heap(struct engine *e);
 /* Frames are about to have the numbers of that table.  0 or -ENOMEM. */
 int engine__restart_heap(struct engine *e, struct frame_table *frames);
-/* What happened to the objects that were sampled; there is a mode of them. */
+/* Describe what became of the sampled objects.  Only with a mode of objects. */
 void engine__describe_objects(const struct engine *e, struct report_meta *m);
 /* Are there objects that may live?  A file will have them at its end. */
 bool engine__holds_objects(const struct engine *e);

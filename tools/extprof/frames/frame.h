@@ -140,7 +140,7 @@ enum frame_part frame__part(const struct frame *f, enum frame_rows rows);
 
 /* Append the text of a frame: "Foo#bar", "vfs_read_[k]", "[GC mark]", "[thread worker 1 (42)]", "[request=GET /x]". */
 void frame__add_text(const struct frame *f, struct text *out);
-/* What is between the brackets, of a frame that is shown in brackets: "GC mark", "thread worker 1 (42)". */
+/* The text between the brackets of a frame that is shown in brackets: "GC mark", "thread worker 1 (42)". */
 void frame__add_inside(const struct frame *f, struct text *out);
 /* The same of a group, without its kind, number and key: "worker 1", "puma", "native thread ruby", "GET /x". */
 void frame__add_bare(const struct frame *f, struct text *out);

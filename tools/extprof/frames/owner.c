@@ -226,7 +226,7 @@ bool owner__is_script(const char *path)
 	return o.kind == OWNER_GEM && rest.length > 4 && !memchr(rest.at + 4, '/', rest.length - 4);
 }
 
-/* What starts the script of a gem is of that gem. */
+/* A file in bin/ that starts the script of a gem belongs to that gem. */
 static bool find_script(struct slice p, const struct owner_rules *rules, struct owner *o)
 {
 	struct slice base = base_of(p);

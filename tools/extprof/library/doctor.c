@@ -83,7 +83,7 @@ int extprof_doctor(extprof_check_fn each, void *context, struct extprof_error *e
 	if (!t.rubies) {
 		check.verdict = EXTPROF_CHECK_LIMITED;
 		check.code = (int)DIAG_NO_INTERFACE;
-		/* What may not be read can be one. */
+		/* A process that may not be read can have this ruby. */
 		check.advice = r.unreadable ? "run extprof as root, or as the user of your program, which has to run with the ruby of "
 					      "extprof: README.md, \"Use it with your application\""
 					    : "start your program with the ruby of extprof: README.md, \"Use it with your application\"";

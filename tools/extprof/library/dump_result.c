@@ -398,7 +398,7 @@ static int build(struct dump_result *r, const struct snapshot *s, const struct d
 	struct extprof_dump_fiber *fibers = dump_parts__new(&r->parts, s->ec_count, sizeof(*fibers));
 	const struct extprof_dump_fiber *const *fiber_list;
 	struct extprof_dump_thread **thread_list;
-	/* What each thread runs. */
+	/* The stack of each thread. */
 	const uint32_t **stacks = dump_parts__new(&r->parts, s->thread_count, sizeof(*stacks));
 	uint32_t *counts = dump_parts__new(&r->parts, s->thread_count, sizeof(*counts)), *numbers;
 

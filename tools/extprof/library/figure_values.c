@@ -116,7 +116,7 @@ static void build_kernel(struct building *b)
 	figures_parts__set(b, EXTPROF_SWITCHES_INVOLUNTARY, figures_parts__growth(s->involuntary));
 }
 
-/* What a process has at a moment: sums are of live processes; if all have ended, of each as it was seen last. */
+/* Is the process in sums of a moment, such as memory?  Live processes are.  If all have ended, each is, as it was seen last. */
 static bool counts_at_end(const struct building *b, const struct figures_process *p)
 {
 	return p->is_ruby && (!p->ended || b->f->ended);

@@ -246,7 +246,7 @@ static int set_transform(struct transform *t, const struct extprof_recorded_opti
 	}
 }
 
-/* What options ask for. */
+/* The options of a caller, parsed. */
 struct asked {
 	struct recording_filter filter;
 	struct recording_request request;

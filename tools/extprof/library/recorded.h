@@ -8,7 +8,7 @@
 
 /* The first one. */
 struct recording_reader *recorded__reader(const struct extprof_recorded *r);
-/* What it has for statements.  recorded_sql__free() closes the joined database. */
+/* The database that statements read.  recorded_sql__free() closes the joined one. */
 struct recorded_sql {
 	sqlite3 *joined;	/* several recordings, or a time of them, as one database; NULL: it was not made */
 	uint64_t since, until;	/* that it is of, ... */

@@ -22,7 +22,7 @@ static const struct {
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
 
-/* What is made of the requests: rows, or sums by a label. */
+/* A result that is being made of the requests: rows, or sums by a label. */
 struct reading {
 	struct requests_view view;
 	struct requests_by by;		/* its key is NULL: rows */

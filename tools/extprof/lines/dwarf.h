@@ -9,9 +9,9 @@
 
 struct dwarf_file;
 
-/* What the file has.  *file: the caller's, for dwarf_file__find(), if the result is without an error; else NULL. */
+/* Open a file and say in *about what it has.  *file is for dwarf_file__find(), and the caller's; NULL: *about has an error. */
 void dwarf_file__open(struct dwarf_file **file, int fd, const struct lines_open *open, struct lines_about *about);
-/* What is at an address.  chain->address is the caller's. */
+/* Find the function at an address and those that are inlined there.  The caller has set chain->address. */
 void dwarf_file__find(struct dwarf_file *f, uint64_t address, struct lines_chain *chain);
 
 #endif /* EXTPROF_DWARF_H */

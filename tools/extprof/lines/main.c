@@ -49,7 +49,7 @@ static int by_number(const void *a, const void *b)
 	return *(const char *)a - *(const char *)b;
 }
 
-/* What the C library asks the kernel for once, it is to ask for now: how much memory there is, and random numbers. */
+/* Have the C library ask the kernel now for what it asks once: how much memory there is, and random numbers. */
 static void warm_up(void)
 {
 	char *some = calloc(1, 4096);

@@ -306,7 +306,7 @@ static bool has_replaced(const struct native_names *names)
 	return false;
 }
 
-/* What an address is called now.  Its samples may be older. */
+/* Give an address the name that it has now.  Its samples may be older. */
 static void update_name(struct jit_map *map, struct jit_address *a, uint64_t written)
 {
 	const struct native_symbol *s = jit_names__place(&map->names, a->address);
@@ -350,7 +350,7 @@ static void take_names(struct jit_maps *m, uint32_t number, struct native_names 
 	map->right_at = from;
 }
 
-/* What was right until then may not be right any more. */
+/* Take all names away: those that were right until then may not be right any more. */
 static void take_no_names(struct jit_maps *m, uint32_t number, const struct native_work *w)
 {
 	struct native_names none = { 0 };
@@ -374,11 +374,11 @@ void jit_maps__done(struct jit_maps *m, uint32_t number, struct native_work *w, 
 		free_map(m, map);
 		return;
 	}
-	/* What came of a program that ran later is not its map. */
+	/* If the process has ended, the file can be that of a program that ran later. */
 	if (!ran || map->ended)
 		return;
 	map->seen = w->map;
-	/* What samples had until now is not settled. */
+	/* After an error the names of the samples so far are not settled. */
 	map->sampled |= w->err != 0;
 	map->failed = w->unreadable || w->err == -EAGAIN || w->err == -ENOMEM || w->err == -EINTR;
 	map->missing = w->err == -ENOENT;
@@ -416,7 +416,7 @@ bool jit_maps__are_wanted(const struct jit_maps *m)
 	return false;
 }
 
-/* What samples had since the last reading that was right. */
+/* Drop the names of samples since the last reading that was right. */
 static void drop_unsettled(struct jit_maps *m, uint32_t number)
 {
 	struct jit_map *map = &m->maps[number];

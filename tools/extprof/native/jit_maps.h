@@ -83,7 +83,7 @@ void jit_maps__end(struct jit_maps *m, uint32_t map);
 uint32_t jit_maps__spare(const struct jit_maps *m, uint64_t now);
 /* No sample of it arrives any more.  Its addresses keep their names. */
 void jit_maps__remove(struct jit_maps *m, uint32_t map);
-/* What was read was perhaps not its own: its addresses lose their names. */
+/* The map that was read was perhaps that of another process: the addresses lose their names. */
 void jit_maps__lose(struct jit_maps *m, uint32_t map);
 
 /* The number of an address that a sample of that time had, which no other one gets; JIT_NONE: there is no room, or it may be either of two functions. */

@@ -15,8 +15,8 @@
 /* Add a line, in the order of the file; a length of 0 is code without a name.  `is_new`: as in native_symbol.  0 or -E2BIG. */
 int jit_names__add(struct native_names *names, uint64_t address, uint64_t size, const char *name, uint32_t length, bool is_new);
 /*
- * After the last one: of lines that overlap the later one has the place, and what is left of the older one keeps its name.
- * What is left of all is by address, and each place is in it once.  native_symbol::replaced is set.  0 or -ENOMEM.
+ * To be called after the last line.  Where lines overlap, the later one counts; the rest of the older one keeps its name.  The
+ * result is in the order of addresses, and each place is in it once.  native_symbol::replaced is set.  0 or -ENOMEM.
  */
 int jit_names__cut(struct native_names *names);
 /* The place at an address; NULL: none.  After jit_names__cut(). */

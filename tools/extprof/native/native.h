@@ -77,7 +77,7 @@ void native__end(struct native *n, uint32_t vm);
 /* No sample of it arrives any more. */
 void native__remove(struct native *n, uint32_t vm);
 
-/* What is published of a VM, to follow stacks of it here.  False: nothing is (yet).  It is valid until the next call that
+/* The published mappings of a VM, to follow its stacks here.  False: none are (yet).  The view is valid until the next call that
  * publishes or removes. */
 bool native__view(const struct native *n, uint32_t vm, struct unwind_view *view);
 

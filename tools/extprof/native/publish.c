@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel sees of mappings. */
+/* Publishes the mappings of processes to the kernel. */
 #include "base/deadline.h"
 #include "native/state.h"
 

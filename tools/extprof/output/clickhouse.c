@@ -306,7 +306,7 @@ static uint64_t end_of(const struct report_meta *m)
 	return begin_of(m) + (m->duration > 0 ? (uint64_t)llround(m->duration * 1e9) : 0) + m->paused;
 }
 
-/* What both tables need.  0 or -ENOMEM; the caller frees it in both cases. */
+/* Prepare what the writers of both tables need.  0 or -ENOMEM; the caller frees it in both cases. */
 static int prepare(struct rows_writer *w, const struct report *r, const char *host, struct map64 *stacks, FILE *to)
 {
 	int err;

@@ -169,7 +169,7 @@ int firefox__add_markers(struct firefox *x, const struct firefox_thread *t);
 void firefox__add_paused(struct firefox *x);
 void firefox__add_schemas(struct firefox *x);
 
-/* What the frames below the state say of a wait. */
+/* Details of a wait, from the frames below its state. */
 enum firefox_detail {
 	FIREFOX_FILE,
 	FIREFOX_HOLDER,		/* where the holder was */

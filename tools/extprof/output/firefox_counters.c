@@ -197,7 +197,7 @@ static void add_rate(struct firefox *x, const struct counter *c, const struct fi
 	for (uint32_t i = 0; i <= count; i++)
 		firefox__add_time(x, NULL, from + i * step);
 	json__close(j, ']');
-	/* What was between the time before and this one. */
+	/* Each count is the amount since the time before it. */
 	json__open(j, "count", '[');
 	json__number(j, NULL, 0, 0);
 	for (uint32_t i = 0; i < count; i++)

@@ -93,7 +93,7 @@ static int find_threads(struct firefox *x, uint32_t report)
 		hosts[i] = i ? hosts[n->parent] : FIREFOX_NONE;
 		if (firefox__is_host(r, i))
 			hosts[i] = n->label;
-		/* What several run has no pid. */
+		/* A group of several processes has no pid. */
 		if (i && frame_of(r, n->label)->kind == FRAME_PROCESS &&
 		    (processes[i] == FIREFOX_NONE || frame_of(r, n->label)->pid))
 			processes[i] = n->label;

@@ -204,7 +204,7 @@ static bool has_kind(const struct page *p, int kind)
 	return false;
 }
 
-/* What has no place in the width is shown when the mouse is on the line. */
+/* A line that is too long is cut.  All of it is shown when the mouse is on it. */
 static void add_meta_line(struct page *p, unsigned int y, const char *line)
 {
 	struct text shown = { 0 };

@@ -162,7 +162,7 @@ static uint32_t location_of(struct otlp *x, const struct report_label *l)
 /* Which labels are frames of stacks that have samples. */
 static void find_used(const struct report *r, bool *labels, bool *nodes)
 {
-	/* What a node calls comes after it. */
+	/* Children of a node come after it. */
 	for (uint32_t i = r->node_count; i-- > 1;) {
 		const struct report_node *n = &r->nodes[i];
 		bool is_leaf = n->weight.count || n->weight.value;

@@ -33,7 +33,7 @@ int otlp_list__append(struct otlp_list *l, const void *data, size_t length)
 	return 0;
 }
 
-/* What is behind the last item becomes an item, unless there is one like it. */
+/* The bytes behind the last item become an item, unless there is one like it.  Returns its number. */
 static uint32_t number(struct otlp_list *l, size_t length)
 {
 	const uint8_t *data = l->bytes + l->length;

@@ -17,7 +17,7 @@
 #define FACTS_MAX (8 + (int)TRUNC_MAX + (int)LOSS_MAX)
 #define PROFILES_MAX (1u << 20)
 
-/* What a sample has besides its values, as bytes by which equal ones are one. */
+/* All of a sample but its values.  Samples with the same bytes here are one. */
 struct identity {
 	uint32_t resource;
 	int32_t stack, link;
@@ -37,7 +37,7 @@ struct collected {
 
 /* -- one sample ------------------------------------------------------------------------------------------ */
 
-/* What its groups say, the innermost one first. */
+/* Data from the groups of a sample, the innermost group first. */
 struct sample {
 	struct identity id;
 	int32_t keys[ATTRIBUTES_MAX];		/* of its attributes: each is there once */
@@ -131,7 +131,7 @@ static void add_group(struct otlp *x, struct sample *s, const struct report *r, 
 
 	switch (f->kind) {
 	case FRAME_PROCESS:
-		/* What several run has no pid. */
+		/* A group of several processes has no pid. */
 		if (s->process == OTLP_NONE || (f->pid && !r->labels[s->process].frame.pid))
 			s->process = label;
 		break;

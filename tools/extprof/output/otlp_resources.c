@@ -84,7 +84,7 @@ static void add_pair(struct builder *b, const struct attribute *a, bool named, u
 	bool wanted;
 
 	attributes__add_plain(&name, a->key, a->key_length, KEY_MAX_LENGTH);
-	/* What begins with process. is known better. */
+	/* Attributes that begin with "process." are added by extprof, which knows them better. */
 	wanted = !strcmp(text__string(&name), "service.name") == named && strncmp(text__string(&name), "process.", 8) &&
 		 !has(b, text__string(&name));
 	b->failed |= name.failed;

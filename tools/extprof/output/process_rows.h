@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a report knows of the process of a frame. */
+/* The row that a report has about the process of a frame. */
 #ifndef EXTPROF_PROCESS_ROWS_H
 #define EXTPROF_PROCESS_ROWS_H
 

@@ -41,7 +41,7 @@ static json_t *gem_of(const struct report *r, const struct row *row)
 			 (json_int_t)row->total, "total_share", share(r, row->total));
 }
 
-/* What the application's code calls, and how much of its total that takes. */
+/* The callee of the application's code, and how much of its total that takes. */
 static json_t *callee_of(const struct report *r, const struct row *row)
 {
 	struct text t = { 0 };

@@ -143,7 +143,7 @@ static void add_samples(struct writer *w, uint32_t group, const uint32_t *sample
 		add_event(w, "C", w->open[--w->depth].label);
 }
 
-/* What is below a node, which is a group or the root.  samples: places of its moments; NULL: there is no timeline. */
+/* Write the profile of a node, which is a group or the root.  samples: places of its moments; NULL: there is no timeline. */
 static void add_profile(struct writer *w, uint32_t node, const uint32_t *samples, uint32_t count)
 {
 	const struct report_node *group = &w->r->nodes[node];

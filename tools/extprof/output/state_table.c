@@ -123,7 +123,7 @@ static void add_row(struct table *t, const struct thread_account *a, uint64_t id
 	add_name(t, name, note);
 }
 
-/* What all threads waited in that state, without what they rested. */
+/* The time of all threads in that state, without their rests. */
 static uint64_t worked(const struct report *r, const struct thread_account *sum, int state)
 {
 	uint64_t idle = r->idle.shown ? 0 : r->idle.states[state];

@@ -144,7 +144,8 @@ static void add_place(struct table *t, const char *path, int32_t line, bool appr
 	text__free(&place);
 }
 
-/* What no thread waited for: it ran, and that has no frame of its own.  0: that is not known, or not a part of it. */
+/* The amount in which threads ran.  Running has no frame of its own, so it is the rest beside all waits.  0: it is not known, or not a
+ * part of the report. */
 static uint64_t running_of(const struct report *r, uint8_t kind)
 {
 	const struct mode *mode = r->meta.mode;

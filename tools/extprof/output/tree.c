@@ -104,7 +104,7 @@ static void add_line(struct calls *c, uint32_t indent, uint64_t total, uint64_t 
 	text__free(&text);
 }
 
-/* What of a call is not shown: those that it calls, which have little.  0: that is little, too. */
+/* The amount of calls below a node that are not shown, since each has little.  0: together they have little, too. */
 static uint64_t rest_of(const struct calls *c, uint32_t node)
 {
 	const struct report_node *n = &c->r->nodes[node];

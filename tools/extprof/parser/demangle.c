@@ -116,7 +116,7 @@ static size_t tidy_rust(char *text, size_t length)
 	return to;
 }
 
-/* What LLVM puts behind names that were local to a file: ".llvm." and a number.  NULL: nothing. */
+/* The suffix ".llvm." and a number, which LLVM adds to names that were local to a file.  NULL: the name has none. */
 static const char *llvm_number(const char *name)
 {
 	const char *mark = strstr(name, ".llvm.");

@@ -245,7 +245,7 @@ static void refer(struct reader *r, void (*read)(struct reader *r, bool flag), b
 		r->failed = true;
 		return;
 	}
-	/* What is not written needs no second look, which could take for ever. */
+	/* Nothing is written, so it need not be read twice.  That could take for ever. */
 	if (r->quiet)
 		return;
 	back = r->at;
@@ -359,7 +359,7 @@ static void nested(struct reader *r, bool in_type)
 		put_identifier(r, &id);
 		return;
 	}
-	/* What has no name in the program. */
+	/* It has no name in the program: "{closure#0}". */
 	put(r, "::{");
 	if (space == 'C')
 		put(r, "closure");

@@ -114,7 +114,7 @@ static int compare(const void *a, const void *b)
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* What there is in a file without a table, behind the parts that are known. */
+/* Find rules in the code of a file without a table: add them to the parts that are known.  Returns how many there are then. */
 static uint32_t find_code(struct elf_file *f, struct arm64_part *parts, uint32_t count)
 {
 	static struct code c;

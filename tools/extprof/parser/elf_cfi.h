@@ -44,7 +44,7 @@ struct cfi_rules {
 	bool other;		/* the return address is elsewhere, or the stack pointer not the CFA */
 };
 
-/* What the entries of a file have in common. */
+/* Data that all entries of a file share. */
 struct cfi_common {
 	const struct cfi_machine *machine;
 	uint64_t code_align;

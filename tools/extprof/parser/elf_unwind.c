@@ -495,7 +495,7 @@ int elf_unwind__rows(int fd, uint64_t size, uint16_t machine, struct elf_budget 
 		if (budget->exceeded)
 			return -E2BIG;
 	}
-	/* What is behind the last function, as lld has it. */
+	/* lld has parts behind the last function. */
 	if (rows->next.function == s.count && put_parts(&s, rows->end))
 		rows->next.function = s.count + 1;
 	return 0;

@@ -135,7 +135,7 @@ static int spawn(int program, int socket, pid_t *pid)
 	if (!err)
 		err = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 	if (!err)
-		/* What was looked at is what is executed. */
+		/* The path names the descriptor, so the file that was checked is the one that is executed. */
 		err = posix_spawn(pid, "/proc/self/fd/1", &actions, &attributes, argv, environment);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
@@ -282,7 +282,7 @@ static int ask(const struct reader *r, const uint64_t *addresses, uint32_t first
 	return err;
 }
 
-/* What the program may say of a file.  An error of its memory is none of ours. */
+/* Check the result that the program gave for a file.  A lack of memory there is -ENOBUFS: -ENOMEM is one of this process. */
 static int result_of(int32_t result)
 {
 	switch (result) {

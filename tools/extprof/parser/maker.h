@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-/* What a new helper does with its end of the socket. */
+/* The work of a new helper, with its end of the socket. */
 typedef void (*maker_serve)(const void *role, int socket) __attribute__((noreturn));
 
 /*

@@ -12,8 +12,8 @@
 #define SECTION ".gnu_debugdata"
 
 /*
- * What was unpacked last.  Symbols are asked for piece by piece, and the file is the same for all of them.  It is the same if it
- * has the same bytes, which are compared: no number of a file says so.
+ * The symbols that were unpacked last.  Symbols are asked for piece by piece, and the file is the same for all of them.  It is the
+ * same if it has the same bytes, which are compared: no number of a file says so.
  */
 static struct {
 	uint8_t *packed, *data, *work;	/* NULL: there is no room */

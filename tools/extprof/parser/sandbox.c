@@ -28,7 +28,7 @@ static struct sock_filter instructions[INSTRUCTIONS_MAX];
 static unsigned short instruction_count;
 static int error;		/* of making them */
 
-/* What a program needs besides to allocate memory and to map a file that it has. */
+/* Allow the calls that a program needs to allocate memory and to map an open file. */
 static int allow_memory(scmp_filter_ctx filter)
 {
 	static const int calls[] = { SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(lseek), SCMP_SYS(fstat) };

@@ -72,7 +72,7 @@ void context_files__release(struct context_files *f)
 	free(f);
 }
 
-/* What the file has: *c.  False: it is not known. */
+/* Find the file among those that were searched: *c is its context.  False: it is not among them. */
 static bool recall(struct context_files *f, uint64_t key, struct elf_context *c)
 {
 	uint32_t place;

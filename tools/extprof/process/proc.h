@@ -23,7 +23,7 @@ bool proc__is_of_own_user(pid_t pid);
 
 /* Open a file that shows memory of the process, whoever it belongs to.  NULL and errno on an error. */
 FILE *proc__open(pid_t pid, pid_t thread, enum guarded_file file);
-/* What the kernel tells of a descriptor of it.  That of epoll(7) waits as long as a file in its queue does not answer poll(2). */
+/* Open /proc/PID/fdinfo/FD.  For an epoll(7) descriptor the read waits until each file in its queue answers poll(2). */
 FILE *proc__open_fdinfo(pid_t pid, uint32_t fd);
 
 /* The inode of its program; 0 unknown. */

@@ -25,7 +25,7 @@ bool revision__is_one(const char *text, size_t length)
 	return true;
 }
 
-/* What is looked at, and what was found. */
+/* A search for a commit: the directories of git, and the result. */
 struct looking {
 	struct target_files *files;
 	char git[PATH_SIZE], common[PATH_SIZE];	/* directories: of this checkout, and of what all checkouts share */

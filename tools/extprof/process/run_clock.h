@@ -23,7 +23,7 @@ struct run_clock {
 	uint64_t read_at;	/* CLOCK_MONOTONIC, ns; 0: never */
 };
 
-/* What the clock said before a look.  All 0: there was no look. */
+/* The readings of the clock before a look.  All 0: there was no look. */
 struct run_mark {
 	uint64_t cpu_time;
 	uint64_t at;		/* CLOCK_MONOTONIC, ns */

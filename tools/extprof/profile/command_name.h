@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a process is called, by its command line. */
+/* The name of a process, by its command line. */
 #ifndef EXTPROF_COMMAND_NAME_H
 #define EXTPROF_COMMAND_NAME_H
 

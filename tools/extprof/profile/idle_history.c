@@ -26,7 +26,7 @@ struct keys {
 	uint8_t *depths;		/* by node */
 };
 
-/* What is the same method, as idle.c has it. */
+/* Hash the method and the line of a frame.  Methods are the same as in idle.c. */
 static void look_at(struct keys *k, uint32_t number)
 {
 	const struct frame *f = frame_table__get(k->s->frames, number);
@@ -73,7 +73,7 @@ static void take(struct keys *k, uint32_t node)
 		k->to->waits[node] = hash__mix(place + text_hash(f->name, f->state)) | 1;
 		return;
 	}
-	/* What is below a state is the same wait; and the rest of a deep stack is no matter. */
+	/* Frames below a state belong to the same wait.  Beyond DEPTH_MAX frames make no difference. */
 	if (!frame_kind__is_code(f->kind) || k->depths[n->parent] == DEPTH_MAX)
 		return;
 	if (!k->methods[n->frame])

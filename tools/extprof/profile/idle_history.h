@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What threads did in the windows before one, as far as idle.c needs it: a window of a second does not show that a thread
- * rests for a minute.  It has no frames and no tree, but sums by a hash of what they are of, so it goes on when those of a
- * window are forgotten.  A thread is known by its process and its number.
+ * The past of threads, as far as idle.c needs it: a window of a second does not show that a thread rests for a minute.  The
+ * history has sums of the windows before, by a hash of the thread and its stack.  It has no frames and no tree, so it stays
+ * when those of a window are forgotten.  A thread is known by its process and its number.
  */
 #ifndef EXTPROF_IDLE_HISTORY_H
 #define EXTPROF_IDLE_HISTORY_H
@@ -15,7 +15,7 @@
 
 /* It goes back for so long at least, ns, and for twice as long at most, but for windows that are longer. */
 #define IDLE_HISTORY_SPAN 30000000000ull
-/* What is beyond is not known from before: such a wait is shown. */
+/* Sums that are kept.  A wait for which there is no room counts as new, and is shown. */
 #define IDLE_HISTORY_MAX 65536u
 
 struct idle;
@@ -48,7 +48,7 @@ void idle_keys__free(struct idle_keys *k);
 
 /* A window is over: keep what its threads did.  Of the profile the first parts are used.  0; -ENOMEM: it forgets all. */
 int idle_history__add(struct idle_history *h, const struct idle *s);
-/* What is known of a key; all 0 without a history. */
+/* The sums of a key; 0 if it has none, or without a history. */
 uint64_t idle_history__ns(const struct idle_history *h, uint64_t key);
 bool idle_history__calls(const struct idle_history *h, uint64_t key);
 /* ns that it is of; 0 without a history. */

@@ -541,7 +541,7 @@ int native_frames__take(struct native_frames *f, struct frame_table *t, uint32_t
 	frame.key = native__build_id(f->native, a->file);
 	frame.address = a->address;
 	err = native__add_name(f->native, a->file, a->address, &name);
-	/* What a map says can change. */
+	/* A name that comes from a map can change. */
 	a->named = err != -EAGAIN && err != -ETIMEDOUT && a->file != NATIVE_IN_MAP;
 	if (a->file == NATIVE_IN_MAP)
 		frame.address = native__map_address(f->native, a->address);

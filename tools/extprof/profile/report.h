@@ -294,7 +294,7 @@ void reports__free(struct reports *reports);
 /* Append "path:line", with ~ for an approximate line; nothing without path. */
 void report__add_place(const char *path, int32_t line, bool approximate, struct text *out);
 
-/* What the report is of: "process 42", "process 42 and 3 more", "4 processes", "2 recordings".  `word`: "process", "pid". */
+/* Whose report it is: "process 42", "process 42 and 3 more", "4 processes", "2 recordings".  `word`: "process", "pid". */
 void report__add_whose(const struct report *r, const char *word, struct text *out);
 /* The idle share of all that was measured, with what is not shown. */
 double report__idle_share(const struct report *r);

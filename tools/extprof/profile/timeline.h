@@ -57,7 +57,7 @@ struct span {
 	} parts[SPAN_PARTS_MAX];
 };
 
-/* What a process had at a time, of one figure. */
+/* The value of one figure of a process at one time. */
 struct figure_point {
 	uint64_t time;
 	uint32_t pid;

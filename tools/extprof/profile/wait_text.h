@@ -14,8 +14,8 @@
 /* The word for an enum file_kind: "pipe". */
 const char *wait_text__kind(uint32_t kind);
 
-/* What the text of a file says besides the kind: "127.0.0.1:5432", *is_own: the address of the socket itself; all of it,
- * if it has no such part. */
+/* The text of a file behind its kind: "127.0.0.1:5432".  *is_own: that is the address of the socket itself.  Without a kind it is
+ * all of the text. */
 const char *wait_text__file(const char *text, bool *is_own);
 
 /* Is that thread the one in the text of a holder, a waker or who is joined? */

@@ -267,7 +267,7 @@ static uint64_t own_length(struct recording_reader *r)
 	if (!recording_reader__ended(r, &why))
 		return 0;
 	length = recording_reader__real(r, "mode.1.duration") + (double)(uint64_t)recording_reader__number(r, "mode.1.paused") / 1e9;
-	/* What no recording lasts is damaged. */
+	/* No recording lasts that long: the number is damaged. */
 	return length > 0 && length < 9e9 ? (uint64_t)(length * 1e9) : 0;
 }
 

@@ -139,7 +139,7 @@ static int put_part(struct joining *j, int64_t first_block)
 	return code == SQLITE_OK ? 0 : join__fail(j, j->db, code);
 }
 
-/* What lives is a state of each recording, and not to be added up. */
+/* Leave out live objects: they are a state of each recording, and cannot be added up. */
 static void leave_out(struct joining *j, const struct recording_tables *t)
 {
 	for (uint32_t i = 0; i < BLOCK_MODES; i++) {

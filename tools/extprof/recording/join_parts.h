@@ -7,7 +7,7 @@
 #include "base/strings.h"
 #include "recording/join.h"
 
-/* What a column has. */
+/* The meaning of a column. */
 enum meaning {
 	STRING, FRAME, STACK,	/* numbers of rows of which equal ones are there once */
 	PROCESS, THREAD, ACCOUNT, NUMBERED,	/* of others, which are moved to follow those of the recordings before */

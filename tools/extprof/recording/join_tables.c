@@ -41,7 +41,7 @@ static const struct table tables[] = {
 	{ "thread_states", 1, "account, state, ns, waits", COLUMNS(ACCOUNT, STATE, KEEP, KEEP), KEEP, "" },
 	{ "figures", 5, "time_ns, process, resident", COLUMNS(TIME, PROCESS, KEEP), KEEP, "" },
 	{ "heaps", 6, "time_ns, process, live_slots, slots, bytes, malloc_bytes", COLUMNS(TIME, PROCESS, KEEP, KEEP, KEEP, KEEP), KEEP, "" },
-	/* What is of no process is added up. */
+	/* Counts of no process are added up. */
 	{ "accounts", 1, "process, mode, reason, samples", COLUMNS(PROCESS, MODE, KEEP, KEEP), KEEP,
 	  " ON CONFLICT DO UPDATE SET samples = samples + excluded.samples" },
 };
@@ -282,7 +282,7 @@ static char *moved_key(struct joining *j, const char *key, const char *prefix, e
 	       sqlite3_mprintf("%s%lld%s", prefix, (long long)join__moved(j, what, id), rest) : NULL;
 }
 
-/* What is of a process or a mode.  What is of the whole recording is that of the one that began first. */
+/* Copy the texts about processes and modes.  Those about a whole recording are copied from the one that began first. */
 static int copy_meta(struct joining *j, sqlite3 *from)
 {
 	sqlite3_stmt *row = NULL, *put = NULL;

@@ -52,7 +52,7 @@ struct recording_request {
 int recording_profile__reports(struct recording_profile *p, const struct recording_request *request,
 			       struct reports *reports, struct diag *d);
 
-/* What is compared with something else: recordings that are shown as one. */
+/* One side of a comparison: recordings that are shown as one. */
 struct recording_side {
 	struct recording_reader *const *readers;
 	uint32_t count;

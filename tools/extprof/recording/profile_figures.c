@@ -14,7 +14,7 @@ struct figures {
 	uint64_t step;		/* ns for which one point stands */
 };
 
-/* What the process had most within a step is what is shown of it. */
+/* Of each step the largest value of a process is shown. */
 static int take(void *context, sqlite3_stmt *s)
 {
 	struct figures *w = context;

@@ -58,7 +58,7 @@ int recording_groups__check(const struct recording_profile *p, struct diag *d)
 	return 0;
 }
 
-/* What all samples of a recording have in common is shown as the value of a label. */
+/* All samples of a recording have one name and one host: each is shown as the value of a label. */
 static int name_inputs(struct recording_profile *p, enum input_label label, enum group_key key, struct diag *d)
 {
 	p->input_labels[label] = -1;

@@ -274,6 +274,6 @@ int recording_modes__check(struct recording_profile *p, struct input *in, bool a
 
 	if (!err && !p->compares && !p->filter.cuts && all_modes)
 		err = find_other_modes(p, in, d);
-	/* What was before is counted in time. */
+	/* A recording before the time is counted in ns, so its rate does not matter. */
 	return err || in->outside ? err : check_rates(p, in, d);
 }

@@ -28,7 +28,7 @@ struct sum {
 	double squares_before;	/* of a comparison: what the first side is to lose of its own */
 };
 
-/* What all samples of a recording have in common, as the value of a label. */
+/* Labels that have one value for all samples of a recording. */
 enum input_label {
 	INPUT_NAME, INPUT_HOST, INPUT_LABELS
 };
@@ -44,7 +44,7 @@ struct sample_times {
 	uint64_t after[WAIT_STEPS];	/* so long before its end each part ends */
 };
 
-/* What threads and processes had in the time of a filter that cuts. */
+/* Times and samples of threads and processes, in the time of a filter that cuts. */
 struct window {
 	struct window_thread {
 		uint32_t thread, mode;		/* id, and number of the mode */
@@ -68,8 +68,8 @@ struct piece {
 };
 
 /*
- * What lives is no sum of recordings: the last one of the time that knows it of a process has all of it.  A process is told by
- * its machine and pid, since one of two that had one pid has ended.
+ * Live objects are not added up over recordings.  For each process the last recording of the time that knows them has all of
+ * them.  A process is known by its machine and pid: of two with one pid, one has ended.
  */
 struct last_states {
 	struct map64 map;			/* side, machine and pid -> number */
@@ -202,6 +202,18 @@ void recording_profile__leave(struct recording_profile *p, struct input *in);
 int recording_profile__choose(struct recording_profile *p, struct input *in, struct diag *d);
 /* Add the account of a recording that has been read to p->accounts.  0 or negative errno with *d. */
 int recording_profile__account(struct recording_profile *p, struct input *in, struct diag *d);
+/* Make p->accounts anew: those that there were belong to reports that have been given.  0 or negative errno with *d. */
+int recording_profile__account_again(struct recording_profile *p, struct diag *d);
+/* The account of one recording in that mode, for a report that has been built.  0, or negative errno with *d: then the report has
+ * been freed. */
+int recording_profile__read_account(const struct recording_profile *p, const struct input *in, uint32_t mode, struct report *report,
+				    struct diag *d);
+/* Move one of p->accounts, that of several recordings, to a report that has been built. */
+void recording_profile__move_account(const struct recording_profile *p, struct report *account, struct report *report);
+/* The same of the mode, with the length of the time of a filter that cuts, and without rates that differ.  0 or -ENOMEM. */
+int recording_profile__give_account(struct recording_profile *p, uint32_t mode, struct report *report);
+/* How long the longest recording of a side was, ns.  Without a comparison all recordings are of one side, is_after is false. */
+uint64_t recording_profile__window(const struct recording_profile *p, bool is_after);
 /* The mode that a row of a recording is of; NULL: this extprof does not know it. */
 const struct mode *recording_profile__mode(const struct mode_row *row);
 /*

@@ -46,7 +46,7 @@ static int add(const struct reading *r, uint64_t from, uint64_t until)
 	return 0;
 }
 
-/* What is before a pause. */
+/* Add the time before a pause.  The next piece begins when the pause ends. */
 static int take_pause(void *context, sqlite3_stmt *s)
 {
 	struct reading *r = context;

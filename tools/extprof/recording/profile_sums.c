@@ -222,7 +222,7 @@ static const struct mode *mode_of(const struct recording_profile *p, const struc
 	return in->number_of[s->mode] < 0 ? NULL : p->modes[in->number_of[s->mode]];
 }
 
-/* What it was before the time: it tells which waits are a rest. */
+/* Add the part of a sample that is before the time.  It tells which waits are a rest. */
 static int add_past(struct recording_profile *p, const struct input *in, uint64_t begin, const struct recording_sample *s)
 {
 	struct recording_sample part = *s;
@@ -293,7 +293,7 @@ int recording_sums__add(struct recording_profile *p, struct input *in, struct di
 		return recording_profile__no_memory(d);
 	if (p->filter.cuts)
 		err = recording_window__begin(p, in, d);
-	/* What is cut can end later. */
+	/* A sample that begins in the time can end after it, so samples behind it are read too. */
 	if (!err)
 		err = recording_reader__samples(in->reader, in->tables, from, p->filter.cuts ? UINT64_MAX : in->until, take, &to, d);
 	take_version(in);

@@ -166,7 +166,7 @@ static int open_file(struct recording_reader *r, struct diag *d)
 	return err ? err : schema__check(r->db, r->version, d);
 }
 
-/* What is known of it while it sleeps. */
+/* Read what stays known while the reader sleeps: when it began and its host. */
 static int look_at_begin(struct recording_reader *r, struct diag *d)
 {
 	uint64_t wall = (uint64_t)recording_reader__number(r, "started_unix_ns");

@@ -159,7 +159,7 @@ int redact__path(struct strings *folders, const char *path, struct text *out)
 	return err;
 }
 
-/* What is before a path: "LazyCompile:~render /app/page.js:12", "py::render:/app/page.py", "render(/app/page.js)". */
+/* Characters that a path can follow: "LazyCompile:~render /app/page.js:12", "py::render:/app/page.py", "render(/app/page.js)". */
 static const char before_path[] = " :~*^+(\"'=[<,";
 
 /* Where a path in a name of a JIT begins, with that slash. */

@@ -63,7 +63,7 @@ static void add_key(const char *path, const struct owner *o, const char *directo
 	size_t begin;
 
 	if (o->kind == OWNER_GEM) {
-		/* What is before it stands for the kind of code: "(eval at ". */
+		/* Text before the directory says the kind of code: "(eval at ". */
 		text__add(key, path, (size_t)(o->root - path));
 		text__adds(key, MARK "gem" MARK);
 		text__add(key, o->name, o->name_length);

@@ -64,7 +64,8 @@ int recording_sink__heap(struct recording_sink *s, uint64_t time, uint32_t row, 
 /* The process of the row had so much memory then.  The same. */
 int recording_sink__figure(struct recording_sink *s, uint64_t time, uint32_t row, uint64_t resident);
 
-/* What follows is a state, of which the samples have times of all the past: no others follow.  0 or a negative errno. */
+/* Only samples of live objects follow.  Their times are those when the objects were made, however long ago.  0 or a negative
+ * errno. */
 int recording_sink__begin_state(struct recording_sink *s);
 /* At that time, CLOCK_MONOTONIC, ns, the process of the row, or PROCESS_NONE, had so many sampled objects, which are all written.
  * 0 or a negative errno. */

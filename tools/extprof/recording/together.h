@@ -31,7 +31,7 @@ struct together_part {
  */
 int together__add(struct report *sum, struct report *part, const struct together_part *of, struct diag *d);
 
-/* What was added up becomes that of another report, which has nothing of it yet; without its meta. */
+/* Move the sums from one report to another one, which has none yet.  Its meta is not moved. */
 void together__move(struct report *to, struct report *from);
 
 #endif /* EXTPROF_RECORDING_TOGETHER_H */

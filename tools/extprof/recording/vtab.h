@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the virtual tables of a recording have in common. */
+/* Functions that the virtual tables of a recording share. */
 #ifndef EXTPROF_RECORDING_VTAB_H
 #define EXTPROF_RECORDING_VTAB_H
 

@@ -17,8 +17,8 @@
 #include "wire/sample.h"
 #include "wire/states.h"
 
-/* What tells whether a fiber waits where it did, and for the same: all of its stack, as two waits of one depth can have
- * the same innermost frame. */
+/* A mark that is the same as long as a fiber waits in one place for one thing.  It is of all of the stack, since two waits of one
+ * depth can have the same innermost frame. */
 struct parked_mark {
 	uint64_t cfp, frames;		/* frames: a hash of their memory */
 	uint64_t label, label_marks;

@@ -38,8 +38,8 @@ void reading__unwind(struct reading *r, const struct snapshot_thread *thread, st
 }
 
 /*
- * What a thread waits for that reads a pipe or an eventfd has moved nothing yet.  A read of a terminal may have, and one of a socket
- * with a time limit ends with EINTR.
+ * Does a read of the descriptor wait only before it has moved anything?  It does for a pipe and an eventfd.  A read of a terminal
+ * may have moved something, and one of a socket with a time limit ends with EINTR.
  */
 static bool reads_all_or_nothing(pid_t pid, uint64_t fd, bool vector)
 {
@@ -111,7 +111,7 @@ static struct snapshot_ec *lacks_native(struct reading *r, struct part *p, bool 
 {
 	const struct sample_machine *m;
 
-	/* What has been read stays as it was. */
+	/* Functions that have been read are not read again. */
 	if (!r->cache || r->source->cache || (!read && reading__find_current(r, p)))
 		return NULL;
 	for (uint32_t i = 0; i < p->count; i++) {

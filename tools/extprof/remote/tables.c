@@ -109,7 +109,7 @@ static int each_slot(const struct table *t, struct tables *result,
 		return t->dir && t->end > 1 ? -ENOMEM : 0;
 	single = copies + 2 * bytes;
 	for (uint32_t first = 0; first < t->end && !err; first += PER_CHUNK) {
-		/* What is behind the last slot is of no use. */
+		/* Memory behind the last slot is not read. */
 		size_t length = (size_t)smaller(PER_CHUNK, t->end - first) * t->stride;
 		uint64_t chunk;
 

@@ -12,7 +12,7 @@
 #define ROWS_BYTES (UNWIND_ROWS_MAX * sizeof(struct unwind_row))
 #define MAPPINGS_BYTES (UNWIND_ALL_MAPPINGS_MAX * sizeof(struct unwind_mapping))
 
-/* What is published of one VM. */
+/* The published mappings of one VM. */
 struct published {
 	uint32_t vm;		/* 0: the place is free */
 	uint32_t first, count;	/* of its mappings */

@@ -18,11 +18,11 @@ struct unwind_tables;
 struct unwind_tables *unwind_tables__new(void);
 void unwind_tables__free(struct unwind_tables *t);
 
-/* What native__create() takes.  It is valid as long as the tables are. */
+/* Fill *maps for native__create().  It is valid as long as the tables are. */
 void unwind_tables__maps(struct unwind_tables *t, struct unwind_maps *maps);
 
 /*
- * What is published of a VM.  False: nothing is (yet).  The view may be used for a second: its memory is given to another
+ * The published mappings of a VM.  False: none are (yet).  The view may be used for a second: its memory is given to another
  * process later than that.
  */
 bool unwind_tables__view(struct unwind_tables *t, uint32_t vm, struct unwind_view *view);

@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "ruby/symbol_read.h"
 
-/* Ids below have one meaning: see symbols.c. */
+/* Ids below have one meaning: see forget() in symbols_update.c. */
 #define IDS_ONCE_MAX (1u << 31)
 
 /* Bytes that one takes beside its texts. */

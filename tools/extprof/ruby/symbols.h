@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The records of targets.  Each id is read once and kept for good.  An id keeps its
- * meaning (the exception is forget() in symbols.c), so a symbol stays right after the
+ * meaning (the exception is forget() in symbols_update.c), so a symbol stays right after the
  * target has retired the record, and after the target has ended.
  *
  * One table holds all symbols, of all processes and of all programs that one

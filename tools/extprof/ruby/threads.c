@@ -90,7 +90,7 @@ static int read_slot(const struct threads *t, uint32_t slot, struct rb_debug_ext
 	return -EAGAIN;
 }
 
-/* What its slot says now. */
+/* Take over what the slot of a thread says now. */
 static void take_slot(struct thread *thread, const struct rb_debug_ext_thread *slot)
 {
 	thread->sampled = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an answer of a receiver means, and when to try again. */
+/* The meaning of an answer of a receiver, and when to try again. */
 #ifndef EXTPROF_SEND_ANSWER_H
 #define EXTPROF_SEND_ANSWER_H
 
@@ -39,8 +39,8 @@ uint64_t retry__wait(unsigned int failures, uint64_t asked, uint64_t random);
 #define RETRY_ASKED_MAX (300 * 1000000000ull)
 
 /*
- * What an answer to OTLP says of a part that was not taken: ExportProfilesServiceResponse, as protocol buffers.  How many
- * profiles, and why; 0 and "": all were taken.  What is no such message is nothing said.
+ * Parse an answer to OTLP (ExportProfilesServiceResponse, as protocol buffers).  Returns how many profiles were not taken, and
+ * puts the reason into `message`.  0 and "": all were taken, or it is no such message.
  */
 int64_t answer__rejected(const uint8_t *body, size_t length, char *message, size_t size);
 

@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What a header's name is made of, besides letters and digits: RFC 9110. */
+/* Characters of a header's name besides letters and digits: RFC 9110. */
 #define NAME_SIGNS "!#$%&'*+-.^_`|~"
 
-/* What a body is, is said by who makes it. */
+/* Headers about the body are set by the code that makes the body. */
 static const char *const own[] = { "content-type", "content-encoding", "content-length", "transfer-encoding", "expect" };
 
 static int fail(char *why, size_t size, const char *text)

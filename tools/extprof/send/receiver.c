@@ -49,8 +49,8 @@ static int make_otlp(const struct receiver_batch *b, struct receiver_request *to
 /* -- Pyroscope --------------------------------------------------------------------------------------------- */
 
 /*
- * What its sample types are.  Without this it takes "samples" of any mode for those of the CPU.  The one of times is the last
- * one, which names the profile where the type is none that it knows.
+ * Make the text that tells the receiver the sample types.  Without it the receiver takes "samples" of any mode for those of the
+ * CPU.  The type of times is the last one: it names the profile if the receiver does not know the type.
  */
 static int make_types(const struct receiver_mode *m, char **text)
 {

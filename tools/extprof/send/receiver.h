@@ -31,7 +31,7 @@ struct receiver {
 const struct receiver *receiver__by_name(const char *name);
 
 /*
- * What a state (send/state.h) is of: the receiver's kind and its URL.  With `once` it is the place alone, "clickhouse
+ * The key of a state (send/state.h): the receiver's kind and its URL.  With `once` it is the place alone, "clickhouse
  * database=profiles": another host of a cluster, or another setting in the URL, is no other receiver, which would get all the
  * history again.  The caller frees it; NULL: out of memory.
  */
@@ -45,7 +45,7 @@ struct receiver_mode {
 /* One text of it.  false: it has other letters, or is too long: *to is empty then. */
 bool receiver_mode__set(char to[static 32], const char *text);
 
-/* What a request has. */
+/* The content of a request. */
 struct receiver_batch {
 	const struct body *body;	/* the profile */
 	const char *url;

@@ -302,7 +302,7 @@ static char *read_file(const struct state *s, int *err, char *why, size_t size)
 		return NULL;
 	}
 	text[length] = '\0';
-	/* What is behind a 0 would not be read. */
+	/* A text with a 0 in it would be cut there. */
 	if (strlen(text) == length)
 		return text;
 	free(text);

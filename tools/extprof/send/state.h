@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What of a folder was sent to a receiver: a file in the folder, .extprof-push-HASH, with a line for each recording.  It is
- * replaced as a whole after each request, so that a request that is not in it is sent again.
+ * A record of what a receiver has been sent of a folder.  It is a file in the folder, .extprof-push-HASH, with a line for each
+ * recording.  It is replaced as a whole after each request, so that a request that is not in it is sent again.
  */
 #ifndef EXTPROF_SEND_STATE_H
 #define EXTPROF_SEND_STATE_H

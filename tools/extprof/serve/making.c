@@ -77,7 +77,8 @@ static _Noreturn void make(int page, const struct serve_request *r, const struct
 		err = serve__fail(&e, EXTPROF_OUTPUT, errno, "the page is too large: choose a shorter time");
 	if (!err)
 		_exit(MADE);
-	/* What was written of the page is not the sentence.  The stream is not used any more: it can hold a rest. */
+	/* The part of the page that was written is removed, since only the sentence is to be sent.  The stream can still hold a rest of
+	 * the page, so it is not used any more. */
 	if (!ftruncate(3, 0) && !lseek(3, 0, SEEK_SET) && write(3, e.text, strlen(e.text)) < 0)
 		_exit(FAILED + EXTPROF_INTERNAL);
 	_exit(FAILED + (e.code > 0 ? (int)e.code : EXTPROF_INTERNAL));

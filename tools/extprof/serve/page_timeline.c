@@ -130,7 +130,8 @@ static json_t *timeline_of(const struct serve_making *m, const struct serve_file
 	return first;
 }
 
-/* What lasts in the span and ends behind it, where a report has it.  It is drawn, and in no sum. */
+/* Waits that go on at the end of the span.  A report has a wait where it ends, so a report of the time behind the
+ * span is read.  They are drawn, and are in no sum. */
 static json_t *rest_of(const struct serve_making *m, const struct serve_files *f, const char *mode)
 {
 	struct extprof_error e = { .size = sizeof(e) };

@@ -10,7 +10,7 @@
 
 #define SERVE_NONCE 32u
 
-/* What a page is made of, besides what was asked for. */
+/* The request for a page, and all that the page is made of. */
 struct serve_making {
 	const struct serve_request *request;
 	const struct serve_sources *sources;
@@ -18,7 +18,7 @@ struct serve_making {
 	FILE *to;
 };
 
-/* What it is for HTTP. */
+/* Its Content-Type. */
 const char *serve_page__type(const struct serve_request *r);
 /* Has it a nonce of its own, and is it kept apart from the other pages? */
 bool serve_page__is_graph(const struct serve_request *r);
@@ -43,7 +43,7 @@ void serve_page__choose_mode(const struct serve_request *r, const struct serve_f
 
 /* A page around a script, which finds the object in #data.  Takes the reference.  0 or negative errno with *e. */
 int serve_page__write_html(const struct serve_making *m, const char *title, const char *script, json_t *data, struct extprof_error *e);
-/* What jansson makes of JSON that `write` writes; NULL with *e. */
+/* Parse the JSON that `write` writes.  NULL with *e. */
 json_t *serve_page__json_of(int (*write)(void *context, FILE *to, struct extprof_error *e), void *context, struct extprof_error *e);
 /* Up to `most` values of the first column of a statement, as texts.  NULL: out of memory. */
 json_t *serve_page__column(struct extprof_recorded *r, const char *sql, unsigned int most);

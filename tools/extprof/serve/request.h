@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is asked for.  Whoever asks is not trusted: a web page in a browser of this user, or a program of another user.  Without
- * the token there is nothing but errors, and no part of an address becomes a path of a file.
+ * The request for a page, checked.  Whoever asks is not trusted: a web page in a browser of this user, or a program of another
+ * user.  Without the token there is nothing but errors, and no part of an address becomes a path of a file.
  */
 #ifndef EXTPROF_SERVE_REQUEST_H
 #define EXTPROF_SERVE_REQUEST_H

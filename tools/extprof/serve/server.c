@@ -56,7 +56,7 @@ struct job {
 	char error[512];
 };
 
-/* What is known of a request between two calls. */
+/* The state of a request between two calls. */
 struct state {
 	struct job *job;	/* NULL: there is none */
 	bool has_body;

@@ -155,7 +155,7 @@ static int bpf_session__drain(struct session *session, session_callback callback
 {
 	struct bpf_session *s = (struct bpf_session *)session;
 
-	/* What processes send from now on is counted anew: all that they have sent is read now. */
+	/* All that processes have sent is read now, so their shares of the ring are counted from 0 again. */
 	s->skel->bss->ring_turn++;
 	return drain(s, s->samples, callback, context);
 }

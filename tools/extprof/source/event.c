@@ -344,7 +344,7 @@ static int start_event(struct event *e, struct diag *d)
 	return err;
 }
 
-/* What the hardware counts comes as an interrupt, which is over before its event is disabled. */
+/* A counter of the hardware samples in an interrupt, which is over before the event is disabled.  Other events can go on. */
 static bool event__lingers(const struct source *s)
 {
 	for (uint32_t i = 0; i < s->count; i++)

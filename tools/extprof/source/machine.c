@@ -225,7 +225,7 @@ static void look_at_timers(const struct look *l)
 	tell(l, &c);
 }
 
-/* What it means on a kernel as it is published; that of a distribution can be stricter, which the timers show. */
+/* This is its meaning in the kernel as published.  The kernel of a distribution can be stricter: the check of timers shows that. */
 static void look_at_paranoid(const struct look *l)
 {
 	long paranoid = read_number("/proc/sys/kernel/perf_event_paranoid", LONG_MIN);

@@ -480,7 +480,7 @@ void sched__each(const struct source *s, settle_callback callback, void *context
 	struct sched_thread t;
 	size_t room = 0;
 
-	/* What is read of a process is read once: all its threads come one after the other. */
+	/* All threads of a process follow each other, so that the caller reads its data once. */
 	for (uint32_t n = 0; n <= SCHED_THREADS_MAX && !bpf_map_get_next_key(s->threads_fd, key, &next); n++) {
 		key = &next;
 		/* Without memory for that it is settled out of order. */

@@ -16,7 +16,7 @@
 struct bpf_link;
 struct bpf_program;
 
-/* What a program is attached to in one file.  Zeros: to nothing. */
+/* The places in one file that a BPF program is attached to.  Zeros: there are none. */
 struct usdt_links {
 	bool attached;
 	uint32_t count;		/* of `each`; 0: `all` is there instead */

@@ -141,7 +141,7 @@ static inline const struct sample_machine *sample__machine(const struct sample_e
 /* Users whose parts of the ring are told apart; the others share the last place. */
 #define RING_USERS_MAX 64u
 
-/* What a process, or all of one user, have sent since the reader began to read. */
+/* Bytes that a process, or all of one user, have sent since the reader began to read. */
 struct ring_use {
 	uint32_t turn;		/* of the reader: see ring_turn in bpf/common.bpf.h */
 	uint32_t bytes;		/* in that turn */

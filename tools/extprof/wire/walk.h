@@ -442,7 +442,7 @@ static __always_inline int walk__ec(struct walk_scratch *s, const struct target_
 	s->event.ec_slot = tail.slot;
 	s->event.label = tail.label;
 	__builtin_memcpy(s->event.label_marks, tail.marks, sizeof(tail.marks));
-	/* What the fiber has of its own is exact. */
+	/* The context of the fiber, if it has one, is exact. */
 	walk__context(s, tail.context ? tail.context : walk__thread_context(s, cfg, tp));
 	walk__identify(s, cfg, ec);
 	if (!stack || !cfp)
