@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Prints each sample of a process as it comes, one line each, with tabs between its parts: mode, time, process, thread,
- * its name, its state, value, unit, number, labels, trace, span, and the stack from its outermost frame on.
+ * its name, its state, value, unit, number, labels, trace, span, and the stack from its outermost frame on.  How many were
+ * lost is on stderr.
  *
  *	cc -o samples samples.c $(pkg-config --cflags --libs extprof)
  *	sudo ./samples PID SECONDS [MODES]
@@ -38,6 +39,12 @@ static int on_sample(void *context, const struct extprof_sample *s)
 	return fflush(stdout) ? -32 /* EPIPE */ : 0;
 }
 
+static void on_loss(void *context, const struct extprof_loss *l)
+{
+	(void)context;
+	fprintf(stderr, "%" PRIu64 " samples of %s (%d) were lost\n", l->count, l->process, (int)l->pid);
+}
+
 int main(int argc, char **argv)
 {
 	struct extprof_error error = { .size = sizeof(error) };
@@ -56,6 +63,7 @@ int main(int argc, char **argv)
 	    (err = extprof_options_set(options, "modes", argc > 3 ? argv[3] : "cpu", &error)) ||
 	    (err = extprof_recording_create(&r, extprof_options_get(options), &error)) ||
 	    (err = extprof_recording_each_sample(r, on_sample, &count, &error)) ||
+	    (err = extprof_recording_each_loss(r, on_loss, NULL, &error)) ||
 	    (err = extprof_recording_open(r, &error)) ||
 	    (err = extprof_recording_begin(r, &error)) ||
 	    (err = extprof_recording_run(r, &error)) ||

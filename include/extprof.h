@@ -536,6 +536,24 @@ typedef int (*extprof_sample_fn)(void *context, const struct extprof_sample *sam
 EXTPROF_API int extprof_recording_each_sample(struct extprof_recording *recording, extprof_sample_fn each, void *context,
 					      struct extprof_error *error);
 
+/* Samples of one process that were lost.  Made by the library only: fields are added at the end. */
+struct extprof_loss {
+	pid_t pid;		/* 0: unknown */
+	const char *process;	/* as extprof_frame::bare of extprof_sample::process; valid until the function returns */
+	uint64_t count;		/* of all modes that sample, since it was told last */
+};
+
+typedef void (*extprof_loss_fn)(void *context, const struct extprof_loss *loss);
+
+/*
+ * Call `each` for each process of which samples were lost: within extprof_recording_progress(), before
+ * extprof_recording_restart() or the next file begins to count anew, and when the recording is finished.  The sum of a process
+ * is extprof_report_process::lost then.  Before extprof_recording_begin(), and once.  The function must not call a function of
+ * the same recording.
+ */
+EXTPROF_API int extprof_recording_each_loss(struct extprof_recording *recording, extprof_loss_fn each, void *context,
+					    struct extprof_error *error);
+
 /*
  * Check the options and find the processes.  This can take as long as a process wants it to, if that
  * process is hostile; extprof_recording_options::interrupt_fd ends it.  On failure *recording is NULL.

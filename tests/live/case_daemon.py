@@ -14,6 +14,7 @@ import tempfile
 import time
 import urllib.request
 
+import case_fakes
 import case_rotate
 import harness
 from case_rotate import folded_of, number, span_of, used
@@ -259,6 +260,9 @@ sleep
 METRIC = re.compile(r"^(\w+)(?:\{(.*)\})? ([0-9.]+)$", re.M)
 
 
+LOST = "extprof_process_lost_samples_total"
+
+
 def metrics_of(text):
     """{(name, ((label, value), ...)): number as a decimal}"""
     return {(name, tuple(sorted(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels)))): decimal.Decimal(number)
@@ -308,7 +312,9 @@ def counters_for_prometheus(ctx):
             labels = [("process", "daemon_labels_*.rb"), ("endpoint", value.replace('"', '\\"'))]
             name = {"cpu": "extprof_cpu_seconds_total", "gc": "extprof_gc_seconds_total", "wall": "extprof_thread_seconds_total"}[mode]
             wanted[name, tuple(sorted(labels + ([("state", state)] if mode == "wall" else [])))] += int(ns)
-    found = {k: int(v * 10 ** 9) for k, v in got.items() if k[1]}
+    found = {k: int(v * 10 ** 9) for k, v in got.items() if k[1] and k[0] != LOST}
+    lost = {k: v for k, v in got.items() if k[0] == LOST}
+    check(set(lost) == {(LOST, (("process", "daemon_labels_*.rb"),))}, "%s", lost)
     check(found == dict(wanted) and len(found) > 6, "%s, not %s", dict(found.items() - wanted.items()), dict(wanted.items() - found.items()))
     cpu = {dict(k[1])["endpoint"]: float(v) for k, v in got.items() if k[0] == "extprof_cpu_seconds_total"}
     # What ran before the daemon began is not in it.
@@ -326,6 +332,41 @@ def counters_for_prometheus(ctx):
     return "a %.2f of %.2f, b %.2f of %.2f of the CPU time; %d counters%s" % (
         shares[a], truth[a] / sum(truth.values()), shares["b"], truth["b"] / sum(truth.values()), len(found),
         served(ctx, os.path.dirname(path), text, found))
+
+
+@case(timeout=120, patient=True)
+def losses_by_process(ctx):
+    """Processes whose stacks cannot be read, and one of which half can be: what is lost of each is what the recordings have, over files
+    and a SIGHUP, and it is all that is lost."""
+    case_fakes.build(ctx)
+    fakes = [ctx.start([os.path.join(case_fakes.FAKES, "fake_target"), kind, "100"]) for kind in ("bad-ec", "half-frames", "bad-frames")]
+    for fake in fakes:
+        case_fakes.begun(fake)
+    path = ctx.path("lost.prom")
+    daemon = start(ctx, "--name", "fake_target*", "-m", "cpu", "-F", harness.rate(199), "--rotate", "1s", "--metrics", path)
+
+    def wait_for(count):
+        """The last one has samples, too: a file without any is removed, and what it has lost is counted."""
+        harness.until(lambda: len(files(ctx)) >= count, lambda: "there are not %d files" % count, timeout=60)
+        harness.worked(fakes[1].pid, 0.1)
+    wait_for(3)
+    daemon.signal(signal.SIGHUP)
+    daemon.says("the configuration was read")
+    wait_for(5)
+    fakes[0].signal(signal.SIGKILL)
+    wait_for(6)
+    end(daemon)
+    with open(path, encoding="utf-8") as f:
+        got = metrics_of(f.read())
+    wanted = taken = 0
+    for p in files(ctx):
+        for lost, all_ in case_rotate.sql(ctx, p, "SELECT total(iif(reason LIKE 'lost %', samples, 0)), total(iif(reason='taken', samples, 0)) "
+                                          "FROM accounts WHERE process>0"):
+            wanted += int(float(lost))
+            taken += int(float(all_))
+    counted = {dict(k[1])["process"]: int(v) for k, v in got.items() if k[0] == LOST}
+    check(counted == {"fake_target": wanted} and 0 < wanted < taken, "%s, in the files %d of %d", counted, wanted, taken)
+    return "%d of %d samples, in %d files" % (wanted, taken, len(files(ctx)))
 
 
 def served(ctx, folder, text, counters):

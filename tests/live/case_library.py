@@ -4,6 +4,7 @@ import re
 import subprocess
 
 import folded
+import case_fakes
 import harness
 import native
 from harness import case, check
@@ -280,7 +281,14 @@ def samples(ctx):
     burnt = [r for r in rows if r[0] == "cpu" and r[4] == "burner"]
     check(burnt and all(int(r[3]) == burning and r[5] == "running" and r[9:12] == [""] * 3 and int(r[8]) == 1 for r in burnt), "%s", burnt[:3])
     check(any("Worker#burn %s:17" % path in r[12] for r in burnt), "no sample of the loop: %s", burnt[:3])
-    return "%d sleeps, each one sample; %d samples of the CPU" % (len(inside), len(burnt))
+    # Of a process whose stacks cannot be read all are lost.
+    case_fakes.build(ctx)
+    fake = ctx.start([os.path.join(case_fakes.FAKES, "fake_target"), "bad-ec", "60"])
+    case_fakes.begun(fake)
+    out, lost = ctx.start([program, fake.pid, "1s"], env=at.env, stderr=subprocess.PIPE).communicate(60)
+    said = re.findall(r"^(\d+) samples of fake_target \(%d\) were lost$" % fake.pid, lost, re.M)
+    check(not out and sum(map(int, said)) >= 50 and "(%d) were lost" % ruby.pid not in lost, "%s, of the other one %s", lost, err)
+    return "%d sleeps, each one sample; %d samples of the CPU; %s of a fake were lost" % (len(inside), len(burnt), sum(map(int, said)))
 
 
 ALLOCATOR = """\

@@ -56,6 +56,14 @@ TEST(metrics_are_counters)
 	CHECK(strstr(text, "extprof_thread_seconds_total{process=\"puma\",state=\"running\"} 0.000000000\n"
 		     "extprof_thread_seconds_total{process=\"puma\",state=\"gvl\"} 0.250000000\n#"));
 	CHECK(!strstr(text, "extprof_gc_seconds_total"));
+	/* Each process that is known has its losses, none at first. */
+	CHECK(strstr(text, "extprof_process_lost_samples_total{process=\"a job\"} 0\nextprof_process_lost_samples_total{process=\"puma\"} 0\n#"));
+	CHECK_INT(metrics__add_lost(m, "puma", 3), 0);
+	CHECK_INT(metrics__add_lost(m, "puma", 4), 0);
+	CHECK_INT(metrics__add_lost(m, "worker 7", 2), 0);
+	text = written(m);
+	CHECK(strstr(text, "_lost_samples_total{process=\"a job\"} 0\nextprof_process_lost_samples_total{process=\"puma\"} 7\n"
+		     "extprof_process_lost_samples_total{process=\"worker *\"} 2\n#"));
 	CHECK(strstr(text, "\nextprof_triggers_total 4\n") != NULL);
 	CHECK(strstr(text, "\nextprof_samples_total 10\n") && strstr(text, "\nextprof_lost_samples_total 1\n"));
 	CHECK(strstr(text, "\nextprof_own_cpu_seconds_total 1.500000\n") && strstr(text, "\nextprof_files_bytes 4096\n"));

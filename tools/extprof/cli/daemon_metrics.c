@@ -122,9 +122,19 @@ static int on_sample(void *context, const struct extprof_sample *s)
 	return 0;
 }
 
+static void on_loss(void *context, const struct extprof_loss *loss)
+{
+	struct daemon_metrics *m = context;
+
+	/* Without memory the count of all has it still. */
+	metrics__add_lost(m->metrics, loss->process, loss->count);
+}
+
 int daemon_metrics__watch(struct daemon_metrics *m, struct extprof_recording *recording, struct extprof_error *e)
 {
-	return m->path ? extprof_recording_each_sample(recording, on_sample, m, e) : 0;
+	int err = m->path ? extprof_recording_each_sample(recording, on_sample, m, e) : 0;
+
+	return err || !m->path ? err : extprof_recording_each_loss(recording, on_loss, m, e);
 }
 
 static int write_file(const struct daemon_metrics *m, const struct metrics_facts *facts, const struct output_owner *owner,

@@ -19,6 +19,7 @@ struct series {
 struct kind {
 	char process[METRICS_TEXT_MAX];
 	uint32_t values;
+	uint64_t lost;
 };
 
 struct metrics {
@@ -180,6 +181,16 @@ int metrics__add(struct metrics *m, const char *process, const char *value, enum
 	return 0;
 }
 
+int metrics__add_lost(struct metrics *m, const char *process, uint64_t count)
+{
+	struct kind *kind = kind_of(m, process);
+
+	if (!kind)
+		return -ENOMEM;
+	kind->lost += count;
+	return 0;
+}
+
 int metrics__add_state(struct metrics *m, const char *process, const char *value, unsigned int state, uint64_t ns)
 {
 	struct series *s = state < METRICS_STATES_MAX ? series_of(m, process, value) : NULL;
@@ -267,6 +278,21 @@ static void put_states(const void *node, VISIT visit, void *context)
 			put(w, &states_family, s, w->states[i], s->states[i]);
 }
 
+static void put_lost(const void *node, VISIT visit, void *context)
+{
+	const struct kind *kind = *(const struct kind *const *)node;
+	struct writing *w = context;
+
+	if (visit != postorder && visit != leaf)
+		return;
+	if (!w->begun)
+		put_family(w->to, "extprof_process_lost_samples_total", "counter", "Samples that were lost, by process.");
+	w->begun = true;
+	fputs("extprof_process_lost_samples_total{process=\"", w->to);
+	put_text(w->to, kind->process);
+	fprintf(w->to, "\"} %" PRIu64 "\n", kind->lost);
+}
+
 void metrics__write(const struct metrics *m, const struct metrics_facts *f, const char *const *states, FILE *to)
 {
 	struct writing w = { .m = m, .states = states, .to = to };
@@ -278,6 +304,8 @@ void metrics__write(const struct metrics *m, const struct metrics_facts *f, cons
 	}
 	w.begun = false;
 	twalk_r(m->series, put_states, &w);
+	w.begun = false;
+	twalk_r(m->kinds, put_lost, &w);
 	put_family(to, "extprof_processes", "gauge", "Ruby processes that are sampled now.");
 	fprintf(to, "extprof_processes %" PRIu32 "\n", f->processes);
 	put_family(to, "extprof_samples_total", "counter", "Samples that were taken.");

@@ -43,6 +43,8 @@ void metrics__destroy(struct metrics *m);
 
 /* Add ns or bytes.  `value` of the label; NULL: the process has not set it.  0 or -ENOMEM. */
 int metrics__add(struct metrics *m, const char *process, const char *value, enum metrics_counter what, uint64_t amount);
+/* Add samples that were lost.  0 or -ENOMEM. */
+int metrics__add_lost(struct metrics *m, const char *process, uint64_t count);
 /* Add ns of threads in a state, which has a number below METRICS_STATES_MAX. */
 int metrics__add_state(struct metrics *m, const char *process, const char *value, unsigned int state, uint64_t ns);
 

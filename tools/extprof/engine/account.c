@@ -78,3 +78,36 @@ void engine__total(const struct engine *e, uint32_t sources, struct source_count
 		received__add(received, &e->resolver.received[i]);
 	}
 }
+
+void engine__each_loss(struct engine *e, engine_loss each, void *context)
+{
+	e->losses.each = each;
+	e->losses.context = context;
+}
+
+static uint64_t lost_of(const struct process_row *row, bool settled)
+{
+	struct accounting a;
+	uint64_t lost = 0;
+
+	if (settled) {
+		process_row__account(row, &a);
+		return accounting__lost(&a);
+	}
+	for (int i = 0; i < LOSS_MAX; i++)
+		lost += row->kernel.lost[i] + row->received.lost[i];
+	return lost;
+}
+
+void engine__tell_losses(struct engine *e, bool settled)
+{
+	for (uint32_t i = 0; e->losses.each && i < e->rows.count; i++) {
+		struct process_row *row = &e->rows.rows[i];
+		uint64_t lost = lost_of(row, settled);
+
+		if (lost <= row->lost_told)
+			continue;
+		e->losses.each(e->losses.context, row, lost - row->lost_told);
+		row->lost_told = lost;
+	}
+}

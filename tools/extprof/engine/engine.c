@@ -306,6 +306,7 @@ void engine__progress(struct engine *e, struct progress *p)
 		engine__take_counters(e, e->set.list[i]);
 		p->processes += e->set.list[i]->state == PROCESS_SAMPLED;
 	}
+	engine__tell_losses(e, false);
 	engine__total(e, UINT32_MAX, &c, &received);
 	p->samples = c.taken + e->segments.taken;
 	p->lost = e->segments.lost;

@@ -123,6 +123,11 @@ uint32_t engine__rate(const struct engine *e);
 int engine__next_file(struct engine *e, uint32_t rate, const char *why, struct diag *d);
 
 void engine__progress(struct engine *e, struct progress *p);
+
+/* Samples of a process that were lost, and not told before. */
+typedef void (*engine_loss)(void *context, const struct process_row *row, uint64_t count);
+/* They are told by engine__progress(), before the counts begin anew or a row is dropped, and at the end. */
+void engine__each_loss(struct engine *e, engine_loss each, void *context);
 /* The reader that takes the samples, after engine__open().  *why has a text if BPF was wanted and may not be used;
  * `why` may be NULL. */
 enum reader_kind engine__reader(const struct engine *e, const struct diag **why);

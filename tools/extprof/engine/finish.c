@@ -230,6 +230,7 @@ int engine__finish(struct engine *e, struct diag *d)
 	engine__settle_heap(e);
 	read_last_names(e);
 	engine__finish_natives(e);
+	engine__tell_losses(e, true);
 	if (e->set.wanted_live == 0 && !e->ended)
 		e->ended = "the process ended";
 	if (sampled && !e->started) {

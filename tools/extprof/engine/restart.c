@@ -63,6 +63,7 @@ static int drop_rows(struct engine *e, bool sums)
 	uint32_t *number = calloc(e->rows.count + 1u, sizeof(*number));
 	int err = kept && number ? 0 : -ENOMEM;
 
+	engine__tell_losses(e, false);
 	for (uint32_t i = 0; !err && i < e->set.count; i++) {
 		struct process *p = e->set.list[i];
 
@@ -131,6 +132,7 @@ int engine__forget(struct engine *e, struct diag *d)
 	struct session_losses losses;
 	struct source_facts facts;
 
+	engine__tell_losses(e, true);
 	e->table.asked_max = (uint64_t)SYMBOLS_ASKED_MAX * (e->set.live + 1u);
 	/* Rows first: the frames of all that stay are forgotten with the stacks. */
 	if (forget_rows(e) || states__restart(&e->states) || forget_stacks(e))

@@ -148,6 +148,10 @@ struct engine {
 	bool snapshot;		/* there was one since the last step */
 	bool fresh;		/* the window has just begun: there was no step since */
 	uint64_t lost_events, lost_accounts;	/* before the last restart */
+	struct {
+		engine_loss each;	/* NULL: nobody wants to know */
+		void *context;
+	} losses;
 	uint64_t cpu_time_dropped;	/* ns: of rows that were dropped since then */
 	uint64_t begun_before;	/* collections that had begun before the recording, as they were at the last restart */
 	time_t started_wall;
@@ -419,6 +423,11 @@ void engine__take_context(struct engine *e, struct process *p, const struct cont
 void engine__discover_children(struct engine *e, pid_t of);
 /* Follow all processes of the machine. */
 void engine__discover_all(struct engine *e);
+
+/* account.c */
+
+/* settled: all that was sent has arrived, or never will. */
+void engine__tell_losses(struct engine *e, bool settled);
 
 /* ahead.c: names that will be needed */
 

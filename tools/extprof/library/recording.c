@@ -13,6 +13,7 @@
 #include "library/error.h"
 #include "library/recording.h"
 #include "library/samples.h"
+#include "profile/command_name.h"
 
 /* The state is looked at for the log so often, ns. */
 #define LOG_INTERVAL 1000000000ull
@@ -135,6 +136,36 @@ int extprof_recording_each_sample(struct extprof_recording *r, extprof_sample_fn
 		return error__set(error, DIAG_USAGE, EINVAL, "%s", each ? "there is a function for samples already" :
 				  "there is no function for samples");
 	return error__from(error, samples__create(&r->samples, r->engine, each, context, &d), &d);
+}
+
+static void on_loss(void *context, const struct process_row *row, uint64_t count)
+{
+	const struct extprof_recording *r = context;
+	struct text command = { 0 }, name = { 0 };
+	struct frame f = FRAME_INIT(FRAME_PROCESS);
+	struct extprof_loss loss = { .pid = row->pid, .count = count };
+
+	command_name__add(row->command, &command);
+	f.name = text__string(&command);
+	f.pid = (uint32_t)row->pid;
+	frame__add_bare(&f, &name);
+	loss.process = text__string(&name);
+	r->each_loss(r->loss_context, &loss);
+	text__free(&command);
+	text__free(&name);
+}
+
+int extprof_recording_each_loss(struct extprof_recording *r, extprof_loss_fn each, void *context, struct extprof_error *error)
+{
+	if (r->state > RECORDING_OPEN)
+		return error__set(error, DIAG_USAGE, EINVAL, "a function for losses is set before the recording begins");
+	if (r->each_loss || !each)
+		return error__set(error, DIAG_USAGE, EINVAL, "%s", each ? "there is a function for losses already" :
+				  "there is no function for losses");
+	r->each_loss = each;
+	r->loss_context = context;
+	engine__each_loss(r->engine, on_loss, r);
+	return 0;
 }
 
 int extprof_recording_file_status(const struct extprof_recording *r, uint64_t *samples, struct extprof_error *error)

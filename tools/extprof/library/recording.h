@@ -32,6 +32,8 @@ struct extprof_recording {
 	struct progress logged;
 	struct figures_view *figures;	/* NULL: nobody has asked */
 	struct samples *samples;	/* NULL: nobody wants them as they come */
+	extprof_loss_fn each_loss;	/* NULL: nobody wants to know of losses as they come */
+	void *loss_context;
 };
 
 /* NULL is accepted. */

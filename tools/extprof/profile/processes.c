@@ -60,7 +60,7 @@ void processes__restart(struct processes *p, const bool *kept, uint32_t *number)
 	for (uint32_t i = 0; i < p->count; i++) {
 		struct process_row *row = &p->rows[i];
 
-		row->cpu_time = row->cpu_time_unfollowed = row->cpu_taken = row->frame = 0;
+		row->cpu_time = row->cpu_time_unfollowed = row->cpu_taken = row->lost_told = row->frame = 0;
 		memset(&row->heap, 0, sizeof(row->heap));
 		memset(&row->kernel, 0, sizeof(row->kernel));
 		memset(&row->received, 0, sizeof(row->received));

@@ -41,6 +41,7 @@ struct process_row {
 	struct source_counters kernel;
 	struct received received;
 	uint64_t cpu_taken;		/* of kernel.taken, by the timer */
+	uint64_t lost_told;		/* of its losses: see engine__each_loss() */
 	uint32_t frame;			/* number of its group frame; 0 none yet */
 	struct heap_size heap;		/* as it was seen last; `slots` 0: it is not known */
 	const char *host;		/* of a time of recordings of several machines, else NULL; of whoever has the row */
