@@ -149,6 +149,12 @@ static void fake__counters(const struct session *s, uint32_t process, enum sampl
 	*c = process < FAKE_PROCESSES ? fake_session.counters[process][source] : (struct source_counters){ 0 };
 }
 
+static void fake__forget_process(struct session *s, const struct target_key *key, uint32_t process, uint64_t started)
+{
+	(void)s, (void)key, (void)process, (void)started;
+	note("gone");
+}
+
 static void fake__forget_counters(struct session *s, uint32_t process)
 {
 	(void)s;
@@ -222,6 +228,7 @@ static const struct session_ops ops = {
 	.detach = fake__detach, .set_rate = fake__set_rate,
 	.new_number = fake__new_number, .add_target = fake__add_target, .set_context = fake__set_context, .remove_target = fake__remove_target,
 	.drop = fake__drop, .fd = fake__fd, .drain = fake__drain, .drain_lifecycle = fake__drain_lifecycle,
+	.forget_process = fake__forget_process,
 	.counters = fake__counters, .forget_counters = fake__forget_counters, .lost_events = fake__lost_events,
 	.facts = fake__facts, .waits = fake__waits, .each_thread = fake__each_thread,
 	.begin_interval = fake__begin_interval, .threads_now = fake__threads_now, .gvl_waits = fake__gvl_waits,

@@ -194,6 +194,44 @@ TEST(engine_gives_a_child_its_parents_names)
 	tear_down();
 }
 
+/* The kernel has told that it has ended, and never tells that it was freed. */
+TEST(engine_forgets_a_process_that_is_gone)
+{
+	struct process_event *ev;
+	struct process *p, *child;
+
+	set_up(false);
+	p = first();
+	CHECK(attach(p, 7));
+	ev = fake_session__event(PROCESS_FORKED, 12);
+	ev->pid = (uint32_t)getpid();
+	ev->parent = p->number;
+	ev->parent_vm = 7;
+	ev->vm = 8;
+	fake_session__event(PROCESS_EXITED, 12)->started = 1;
+	engine__drain_lifecycle(e);
+	child = process_set__find(&e->set, 12);
+	CHECK(child && child->state == PROCESS_ENDED && child->started == 1);
+	/* There is time yet. */
+	engine__free_gone(e, deadline__now());
+	CHECK(!child->freed);
+	/* A process is there that has not been waited for: it began when this one did. */
+	e->freed_time = e->freed_look_at = 0;
+	child->started = 0;
+	engine__free_gone(e, deadline__now());
+	CHECK(!child->freed && !strstr(fake_session.calls, "gone"));
+	/* That is another one, which has its pid. */
+	child->started = 1;
+	engine__free_gone(e, deadline__now());
+	CHECK(child->freed && strstr(fake_session.calls, "gone forget"));
+	engine__clean_up(e);
+	CHECK(!process_set__find(&e->set, 12) && !process_set__vm(&e->set, 8));
+	/* Those that live are not looked at. */
+	engine__free_gone(e, deadline__now());
+	CHECK(!p->freed);
+	tear_down();
+}
+
 TEST(engine_restarts_after_a_snapshot_only)
 {
 	struct process *p;

@@ -116,7 +116,8 @@ TEST(metrics_are_bounded)
 		metrics__add(m, "aaa", name, METRIC_CPU, 1000000000);
 	}
 	text = written(m);
-	CHECK_INT(lines_with(text, "process=\"aaa\""), METRICS_VALUES_MAX + 1);
+	CHECK_INT(lines_with(text, "process=\"aaa\",tenant"), METRICS_VALUES_MAX + 1);
+	CHECK_INT(lines_with(text, "extprof_process_lost_samples_total{"), METRICS_PROCESSES_MAX + 1);
 	CHECK_INT(lines_with(text, "tenant=\"\""), METRICS_PROCESSES_MAX + 1);
 	snprintf(wanted, sizeof(wanted), "{process=\"(other)\",tenant=\"\"} %u.000000000\n", 400 - METRICS_PROCESSES_MAX);
 	CHECK(strstr(text, wanted));

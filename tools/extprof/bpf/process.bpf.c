@@ -23,12 +23,6 @@ struct {
 	__uint(max_entries, LIFECYCLE_RING_SIZE);
 } lifecycle SEC(".maps");
 
-/* A process that has ended.  Its pid numbers are given back before it is freed. */
-struct ended_key {
-	uint64_t started;
-	uint64_t pid;		/* in the outermost pid namespace */
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, TARGETS_MAX);

@@ -257,6 +257,7 @@ int engine__step(struct engine *e, struct diag *d)
 	engine__step_revisions(e);
 	engine__step_titles(e);
 	engine__step_contexts(e);
+	engine__free_gone(e, now);
 	if (!e->behind)
 		engine__clean_up(e);
 	if (err)

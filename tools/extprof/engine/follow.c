@@ -106,6 +106,7 @@ void engine__process_ended(struct engine *e, struct process *p, const char *how)
 	p->vm = NULL;
 	p->shares_vm = false;
 	p->state = PROCESS_ENDED;
+	p->ended_at = deadline__now();
 	p->search_is_old = true;
 	e->set.wanted_live -= p->wanted;
 	if (p->row < PROCESS_ROWS_MAX) {

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/proc_file.h"
 #include "base/text.h"
 #include "engine/state.h"
 
@@ -148,6 +150,8 @@ static void on_exited(struct engine *e, const struct process_event *ev)
 
 	if (!p)
 		return;
+	/* If it was found, its birth was not told. */
+	p->started = p->started ? p->started : ev->started;
 	engine__account_cpu(e, p, ev->cpu_time);
 	engine__figures_of_end(e, p, ev);
 	describe_end(ev->exit_code, how, sizeof(how));
@@ -248,6 +252,30 @@ void engine__vm_gone(void *context)
 	struct engine *e = context;
 
 	session__drain_lifecycle(e->session, put_aside, e);
+}
+
+/* A process that its parent has not waited for yet is there, too. */
+static bool is_there(const struct process *p)
+{
+	const uint64_t tick = SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct proc_stat stat;
+
+	return p->pid && !proc_stat__read(&stat, p->pid, 0) && (!p->started || stat.started == p->started / tick);
+}
+
+void engine__free_gone(struct engine *e, uint64_t now)
+{
+	if (now < e->freed_look_at)
+		return;
+	e->freed_look_at = now + e->freed_time / 2;
+	for (uint32_t i = 0; i < e->set.count; i++) {
+		struct process *p = e->set.list[i];
+
+		if (!p || p->state != PROCESS_ENDED || p->freed || now < p->ended_at + e->freed_time || is_there(p))
+			continue;
+		session__forget_process(e->session, &p->key, p->number, p->started);
+		engine__process_freed(e, p);
+	}
 }
 
 void engine__clean_up(struct engine *e)

@@ -19,6 +19,11 @@
 
 /* For the stacks of threads that wait at the end: 10,000 take 2 s of CPU time, and others may have the CPUs. */
 #define WAITS_TIME (15 * SECOND)
+/*
+ * The kernel tells that a process was freed some 20 ms after its parent has waited for it.  Of a thousand processes it does not
+ * tell that of one: neither BPF programs nor perf see the tracepoint then (Linux 6.18).
+ */
+#define FREED_TIME (10 * SECOND)
 
 /* Threads that were not asked for: so many are told apart.  Each makes the tree larger. */
 #define IDLE_THREADS_MAX 256u
@@ -103,6 +108,7 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	e->resolver.context = e;
 	aside__init(&e->aside);
 	e->waits_time = WAITS_TIME;
+	e->freed_time = FREED_TIME;
 	e->resolver.processes = &e->rows;
 	e->resolver.pauses = true;
 	e->resolver.groups = settings->groups;

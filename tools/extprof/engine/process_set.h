@@ -42,6 +42,7 @@ struct process {
 	bool given_up;		/* there is no ruby in it, until it executes something */
 	bool refused;		/* it does not fit the selection now */
 	bool no_files;		/* it was counted as one that could not be opened */
+	uint64_t ended_at;	/* ENDED: when that was told; CLOCK_MONOTONIC, ns */
 	bool freed;		/* what the kernel counted for it is final, and in its row */
 	struct source_counters taken[SOURCE_MAX];	/* the part of the kernel's counts that is in its row by now */
 	struct vm *vm;		/* SAMPLED: of what it runs now */

@@ -170,6 +170,8 @@ struct engine {
 	uint64_t new_at;	/* when a process was made or found last; CLOCK_MONOTONIC, ns */
 	uint64_t young_threads_at;	/* when there were threads last that may name themselves yet */
 	uint64_t drain_until;	/* CLOCK_MONOTONIC, ns */
+	uint64_t freed_time;	/* after its end, for a process to be freed; ns */
+	uint64_t freed_look_at;	/* at processes that were not; CLOCK_MONOTONIC, ns */
 	uint64_t waits_time;	/* for the stacks of threads that wait when sampling stops; ns */
 	const char *ended;	/* why; NULL: not yet */
 
@@ -307,6 +309,8 @@ void engine__vm_gone(void *context);
 /* It is recorded no more, and all that the kernel counted for it is final: it goes when its samples are resolved. */
 void engine__process_freed(struct engine *e, struct process *p);
 /* Close what no sample needs any more. */
+/* The kernel does not always tell that a process was freed: look for those that are gone. */
+void engine__free_gone(struct engine *e, uint64_t now);
 void engine__clean_up(struct engine *e);
 
 /* alloc_intervals.c: between allocations that are sampled */

@@ -118,6 +118,27 @@ static void bpf_session__remove_target(struct session *session, const struct tar
 	bpf_map_delete_elem(bpf_map__fd(s->skel->maps.targets), key);
 }
 
+static void bpf_session__forget_process(struct session *session, const struct target_key *key, uint32_t process, uint64_t started)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+	int targets = bpf_map__fd(s->skel->maps.targets), ended = bpf_map__fd(s->skel->maps.ended);
+	struct ended_key at, next, *before = NULL;	/* its last thread has ended: the entry of bpf/process.bpf.c */
+	struct target_config config;
+	struct target_key of;
+
+	/* Another process can have its pid by now. */
+	if (!bpf_map_lookup_elem(targets, key, &config) && config.process == process)
+		bpf_map_delete_elem(targets, key);
+	for (uint32_t i = 0; i < TARGETS_MAX && !bpf_map_get_next_key(ended, before, &next); i++) {
+		if (next.started == started && !bpf_map_lookup_elem(ended, &next, &of) && !memcmp(&of, key, sizeof(of))) {
+			bpf_map_delete_elem(ended, &next);
+			break;
+		}
+		at = next;
+		before = &at;
+	}
+}
+
 static void bpf_session__drop(struct session *session, const struct target_key *key, uint32_t process,
 			      const struct target_config *config)
 {
@@ -341,6 +362,7 @@ static const struct session_ops ops = {
 	.counters = bpf_session__counters,
 	.add_counters = bpf_session__add_counters,
 	.forget_counters = bpf_session__forget_counters,
+	.forget_process = bpf_session__forget_process,
 	.lost_events = bpf_session__lost_events,
 	.facts = bpf_session__facts,
 	.waits = bpf_session__waits,

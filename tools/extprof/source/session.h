@@ -97,6 +97,8 @@ struct session_ops {
 			 struct source_counters *counters);
 	/* Free all that was counted for that process. */
 	void (*forget_counters)(struct session *s, uint32_t process);
+	/* A process that has ended is gone, and it was not told that it was freed. */
+	void (*forget_process)(struct session *s, const struct target_key *key, uint32_t process, uint64_t started);
 	/* Events of processes, and processes, that found no room. */
 	uint64_t (*lost_events)(const struct session *s);
 	/* The facts about one source.  All 0: the source is not used. */
@@ -279,6 +281,12 @@ static inline void session__add_counters(struct session *s, uint32_t process, en
 {
 	if (s->ops->add_counters)
 		s->ops->add_counters(s, process, source, counters);
+}
+
+static inline void session__forget_process(struct session *s, const struct target_key *key, uint32_t process, uint64_t started)
+{
+	if (s->ops->forget_process)
+		s->ops->forget_process(s, key, process, started);
 }
 
 static inline void session__forget_counters(struct session *s, uint32_t process)

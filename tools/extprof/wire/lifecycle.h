@@ -64,4 +64,10 @@ LIFECYCLE_ASSERT(event, sizeof(struct process_event) == 120);
 LIFECYCLE_ASSERT(memory, sizeof(struct memory_event) == 32);
 #undef LIFECYCLE_ASSERT
 
+/* A process that has ended.  Its pid numbers are given back before it is freed. */
+struct ended_key {
+	uint64_t started;	/* CLOCK_BOOTTIME, ns */
+	uint64_t pid;		/* in the outermost pid namespace */
+};
+
 #endif /* EXTPROF_LIFECYCLE_H */
