@@ -266,8 +266,8 @@ TEST(helper_that_is_made_late_has_nothing_of_what_came_meanwhile)
 	/* Those of tests before end. */
 	helpers__hold();
 	helpers__release();
-	helpers__hold();
 	since = 1;
+	helpers__hold();
 	CHECK_INT(ask(ADD, 1, 10000, NULL, &answer), 0);
 	since = 2;
 	CHECK_INT(seen_by_a_new_one(), 1);
