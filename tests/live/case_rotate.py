@@ -308,6 +308,7 @@ def trend_of_a_method(ctx):
     until_files(ctx, 4)
     changed = time.monotonic_ns()
     ruby.tell("hide")
+    ruby.expect("true")
     until_files(ctx, 8)
     end(reader)
     spans, paths = log_of(ruby), files_of(ctx)
