@@ -180,7 +180,7 @@ def of_a_command_from_its_begin(ctx):
     return "%s pauses" % list(made.values())
 
 
-@case(timeout=90, patient=True)
+@case(timeout=90)
 def descriptors(ctx):
     """Forked children leave no descriptor."""
     p = plain(ctx)
@@ -358,7 +358,7 @@ def formats(ctx):
     return "%d samples: %s" % (total, ", ".join(sizes))
 
 
-@case(timeout=30, patient=True)
+@case(timeout=30)
 def live_view(ctx):
     p = plain(ctx)
     top = ctx.extprof_start("top", "-b", "-p", p.pid, "-n", "--all-native", "-i", "1", "--count", "3")
@@ -368,7 +368,7 @@ def live_view(ctx):
     return "one() is there"
 
 
-@case(timeout=30, patient=True)
+@case(timeout=30)
 def refusals(ctx):
     """What cannot be is said."""
     p = plain(ctx)

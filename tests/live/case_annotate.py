@@ -42,7 +42,7 @@ def rows(run):
     return found
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def known_lines(ctx):
     """Three quarters are in line 3 and a quarter in line 4, and the loop has all of it as total."""
     source, path = record(ctx, "--sources")
@@ -60,7 +60,7 @@ def known_lines(ctx):
     return "line 3 has %.3f of the work" % share
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def views(ctx):
     """--focus and --hide, as report has them: the caller of the focus has nothing, and what is hidden is in the line that called it."""
     _, path = record(ctx, "--sources")
@@ -89,7 +89,7 @@ def views(ctx):
     return "line 3 has %.3f of the work in focus" % share
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def source_that_has_changed(ctx):
     """The text of the recording is shown whatever becomes of the file, and it is said that the file is another one."""
     source, path = record(ctx, "--sources")
@@ -142,7 +142,7 @@ def narrow(ctx, page):
         check(browser.run("[...document.querySelectorAll('.a')].every(cell => !cell.offsetWidth)"), "amounts are shown")
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def page_and_errors(ctx):
     """The page has the source as text, and what is wrong is said."""
     _, path = record(ctx, "--sources")

@@ -103,7 +103,7 @@ def kinds_of(path):
     return kinds, hues, re.findall(r'<text x="16">([^<]*)</text>', text)
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def flame_graphs(ctx):
     """The application's methods have a colour of their own where there are gems. Without gems, or without an application, there is none."""
     profiled(ctx, "-o", ctx.path("a.extprof"), "-o", ctx.path("a.svg"), seconds=1)
@@ -125,7 +125,7 @@ def flame_graphs(ctx):
     return "%d names of the application, %d of gems" % (len(ours), len(gems))
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def named(ctx):
     """--app: another directory has no application, and a part of it has a part."""
     _, profile = profiled(ctx, "--rows", 90, "-o", ctx.path("a.extprof"), seconds=1)
@@ -146,7 +146,7 @@ def named(ctx):
     return "the application by its directory"
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def one_file(ctx):
     """A program of one file is the application, whatever its path: also from stdin and -e."""
     text = "i = 0\ni += 1 while i < 20_000_000\n"
@@ -179,7 +179,7 @@ def totals(ctx, recording, *options):
     return found, stacks, out
 
 
-@case(timeout=90, patient=True)
+@case(timeout=90)
 def views(ctx):
     """--focus, --hide, --collapse: the same sums in all outputs, and what a focus leaves out."""
     recording = ctx.path("a.extprof")

@@ -24,7 +24,7 @@ def run(ctx, binary, prefix=(), **options):
     return ruby
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def stripped(ctx):
     binary = Binary(ctx)
     before = os.path.getsize(binary.changed)
@@ -34,7 +34,7 @@ def stripped(ctx):
     return "%d of %d MB left; %s" % (after >> 20, before >> 20, profiled(ctx, run(ctx, binary)))
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def no_section_headers(ctx):
     binary = Binary(ctx)
     subprocess.run(["strip", "--strip-all", binary.changed], check=True)
@@ -42,28 +42,28 @@ def no_section_headers(ctx):
     return profiled(ctx, run(ctx, binary))
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def only_note(ctx):
     binary = Binary(ctx)
     binary.elf().without(SYMBOL_NAME, SECTION_NAME).without_section_headers().save()
     return profiled(ctx, run(ctx, binary))
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def only_symbol(ctx):
     binary = Binary(ctx)
     binary.elf().without(NOTE_OWNER, SECTION_NAME).without_section_headers().save()
     return profiled(ctx, run(ctx, binary))
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def only_section(ctx):
     binary = Binary(ctx)
     binary.elf().without(NOTE_OWNER, SYMBOL_NAME).save()
     return profiled(ctx, run(ctx, binary))
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def deleted(ctx):
     binary = Binary(ctx)
     ruby = run(ctx, binary)
@@ -73,7 +73,7 @@ def deleted(ctx):
     return profiled(ctx, ruby)
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def replaced(ctx):
     """An upgrade: another file has the name now, one without the interface."""
     binary = Binary(ctx)
@@ -88,14 +88,14 @@ def inner_pid(outer):
     return children(outer)[0]
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def other_pid_namespace(ctx):
     binary = Binary(ctx)
     ruby = run(ctx, binary, ["unshare", "--pid", "--fork", "--mount-proc"])
     return profiled(ctx, ruby, inner_pid(ruby.pid))
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def other_mount_namespace(ctx):
     """The files of the process are in a mount namespace of its own, as in a container."""
     binary = Binary(ctx)
@@ -112,7 +112,7 @@ def other_mount_namespace(ctx):
     return profiled(ctx, ruby, pid)
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def newer_minor_version(ctx):
     """A reader works with every later minor version."""
     binary = Binary(ctx)
@@ -120,7 +120,7 @@ def newer_minor_version(ctx):
     return profiled(ctx, run(ctx, binary))
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def blanks_in_the_path(ctx):
     directory = ctx.path("a b\tc (deleted)")
     os.mkdir(directory)

@@ -2,7 +2,6 @@
 import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 
@@ -121,7 +120,7 @@ def shares(ctx):
     return "5 of 5 wrong shares noticed"
 
 
-# Cases of a run of its own: those of each kind run beside each other.
+# Cases of a run of its own: two of each kind run beside each other.
 CASES = """
 import os, signal, sys, time
 sys.path.insert(0, %r)
@@ -176,78 +175,6 @@ def patient_cases(ctx):
         check(p.stdout.splitlines()[-1] == sums and p.returncode == 1, "status %d: %s", p.returncode, p.stdout)
         os.remove(mark)
     return "2 runs of 5 cases"
-
-
-# Two patient cases meet, each of which began before the other has ended. One that is alone meets none.
-TWO = """
-import glob, os, signal, sys, time
-sys.path.insert(0, %r)
-import harness, runner
-from harness import case, check
-
-DIES = sys.argv[1:] == ["dies"]
-
-def mark(name):
-    open(os.path.join(%r, name), "w").close()
-
-def marks(end):
-    return sorted(os.path.basename(path).split(".")[0] for path in glob.glob(%r + "/*." + end))
-
-@case(timeout=20, bpf=False)
-def measures(ctx):
-    harness.until(lambda: len(marks("begin")) == 2, "two have not begun")
-
-@case(timeout=20, bpf=False, alone=True)
-def alone(ctx):
-    for _ in range(5):
-        check(marks("end") == marks("begin") and len(marks("end")) >= 2, "%%s have begun, %%s have ended", marks("begin"), marks("end"))
-        time.sleep(0.1)
-
-def meets(one, other, dies=False):
-    mark(one + ".begin")
-    harness.until(lambda: other in marks("begin"), other + " does not run beside it")
-    time.sleep(0.3)
-    mark(one + ".end")
-    if dies:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return harness.Counted(2, 0, 0, "met")
-
-@case(timeout=20, bpf=False, patient=True)
-def left(ctx):
-    return meets("left", "right", DIES)
-
-@case(timeout=20, bpf=False, patient=True)
-def right(ctx):
-    return meets("right", "left")
-
-def later(ctx):
-    check(marks("end"), "three run at once")
-
-for n in range(3):
-    later.__name__ = "later%%d" %% n
-    case(timeout=20, bpf=False, patient=True)(later)
-
-sys.exit(runner.main([]))
-"""
-
-
-@case(timeout=60, bpf=False)
-def two_patient_cases(ctx):
-    """Two run at a time, and one that is alone waits for both. Where a process dies, the other one goes on with the rest."""
-    marks = ctx.path("marks")
-    script = ctx.write("cases.py", TWO % (os.path.dirname(os.path.abspath(harness.__file__)), marks, marks))
-    for argument, status, failed in (("", 0, []), ("dies", 1, ["left"])):
-        os.mkdir(marks)
-        p = subprocess.run([sys.executable, "-B", script, *argument.split()], stdout=subprocess.PIPE, text=True, timeout=50,
-                           env={**os.environ, "BUILD": ctx.directory, "RUBY": "/bin/true", "EXTPROF": "/bin/true",
-                                "EXTPROF_TESTS_AGAIN": "0"})
-        found = re.findall(r"^(ok|FAIL) +\S+-(\w+) ", p.stdout, re.M)
-        check(sorted(name for _, name in found) == sorted(["measures", "alone", "left", "right", "later0", "later1", "later2"]), "%s", p.stdout)
-        check([name for mark, name in found if mark == "FAIL"] == failed, "%s", p.stdout)
-        sums = "%d passed, %d failed" % (9 - 2 * len(failed), len(failed))
-        check(p.stdout.splitlines()[-1] == sums and p.returncode == status, "status %d: %s", p.returncode, p.stdout)
-        shutil.rmtree(marks)
-    return "2 runs of 7 cases"
 
 
 UNSTEADY = """

@@ -207,7 +207,7 @@ def outputs_go_where_they_went(ctx):
     return "8 places"
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def a_recording_that_goes_on(ctx):
     """SQLite makes a file beside it, also in a folder that is not the output's."""
     folder = ctx.path("in")

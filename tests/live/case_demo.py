@@ -24,7 +24,7 @@ def demo(ctx, extprof):
     return p.p.returncode, out, err
 
 
-@case(timeout=90, patient=True)
+@case(timeout=90)
 def works(ctx):
     status, out, err = demo(ctx, harness.EXTPROF)
     check(status == 0, "status %d: %s%s", status, out[-500:], err[-500:])

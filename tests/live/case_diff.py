@@ -135,7 +135,7 @@ def views_of_both_sides(ctx):
     return "fast of both %+.1f (measured %+.1f)" % (100 * row["change"], 100 * wanted)
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def outputs(ctx):
     """Text on 80 columns and in colours, the flame graph of both in a browser, and what is refused."""
     before, _ = record(ctx, "before", 60, 20)
@@ -333,7 +333,7 @@ Thread.new { loop { work(0.01); sleep 0.01 } }.join
 """
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def idle_by_the_length_of_each_side(ctx):
     """The rest of the main thread is the rest in both, though one recording is three times as long: else it would be all that differs.
     Both are of one process, and of two."""

@@ -324,7 +324,7 @@ sleep 0.1; b = named("b") { m.lock }""", {"a": "b", "b": "a"}, set()),
 }
 
 
-@case(timeout=90, bpf=False, patient=True)
+@case(timeout=90, bpf=False)
 def owners(ctx):
     """Who has a mutex at the moment, not when the wait began; and what is a deadlock: each program is at rest then."""
     for name, (code, expected, circle) in LOCKS.items():
@@ -393,7 +393,7 @@ sleep""")
     return "of 39: %s" % dict(moved)
 
 
-@case(timeout=120, bpf=False, patient=True)
+@case(timeout=120, bpf=False)
 def never_a_cross_pair(ctx):
     """Two branches that change as fast as they can, in 2,000 dumps."""
     seen = []
@@ -616,7 +616,7 @@ def copy_of_ruby(ctx):
                                       os.path.join(harness.PROGRAMS, "dumped.rb")], env=binary.env))
 
 
-@case(timeout=120, bpf=False, patient=True)
+@case(timeout=120, bpf=False)
 def core_by_gcore(ctx):
     """The core file alone, without the process and its program."""
     if not shutil.which("gcore"):
@@ -682,7 +682,7 @@ def core_by_the_kernel(ctx):
     return "%d MB" % (size >> 20)
 
 
-@case(timeout=120, bpf=False, patient=True)
+@case(timeout=120, bpf=False)
 def core_without_the_program(ctx):
     """A core file without the first pages of programs (coredump_filter): the program is found by its path, or is named.
     Another program is not taken for it."""
@@ -720,7 +720,7 @@ def edit(path, old, new):
     return count
 
 
-@case(timeout=120, bpf=False, patient=True)
+@case(timeout=120, bpf=False)
 def core_by_build_id(ctx):
     """A core file that has the build id of its program, and not the note that leads to the interface: --exe takes the
     program with this build id and refuses one with another."""

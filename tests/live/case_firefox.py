@@ -172,7 +172,7 @@ def compare(ctx, path, modes, *options, prefix=True, idle=()):
     return file, sum(wanted.values())
 
 
-@case(timeout=150, patient=True)
+@case(timeout=150)
 def has_the_sums_of_other_formats(ctx):
     """To the last ns and byte, for each stack of each thread; with filters, in a part of the time, and with what is idle."""
     ruby = ctx.ruby(ctx.write("app.rb", PROGRAM))
@@ -298,7 +298,7 @@ def has_the_times_of_the_program(ctx):
     return "sleep %.1f ms, %d collections" % (slept / 1e6, len(gc))
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def has_requests(ctx):
     """Those of the table, by the same times and parts; and each wait for the GVL that SQL has."""
     path, truth = record_requests(ctx, "threads")
@@ -391,7 +391,7 @@ sleep
 MB = 1 << 20
 
 
-@case(timeout=240, patient=True)
+@case(timeout=240)
 def has_counters(ctx):
     """Memory by the program's own account, and how many threads wait for the GVL; Mozilla's reader has both."""
     ruby = ctx.ruby(ctx.write("grows.rb", GROWS))
@@ -499,7 +499,7 @@ class Pq:
         self.run("stop", "--all")
 
 
-@case(timeout=440, patient=True)
+@case(timeout=440)
 def has_sources(ctx):
     """The text of each file that the recording has, as it was then; Mozilla's reader shows it beside what each line took."""
     # Letters of more than one byte, what JSON escapes, and no end of the last line.
@@ -549,7 +549,7 @@ def has_sources(ctx):
     return "%d files, %d lines beside %.1f ms of %s" % (sum(c is not None for c in contents.values()), len(lines), took, left["name"])
 
 
-@case(timeout=440, patient=True)
+@case(timeout=440)
 def mozilla_reads_it(ctx):
     """Its reader has the threads, their CPU time, functions with their self time, and markers."""
     folder, why_not = reader_of_mozilla()

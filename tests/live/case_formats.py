@@ -197,7 +197,7 @@ def speedscope_in_the_order_of_time(ctx):
 FLAMEGRAPH_PL = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def folded_for_flamegraph_pl(ctx):
     """Brendan Gregg's flamegraph.pl shows each method with the samples that it has, and all samples."""
     if not os.path.exists(FLAMEGRAPH_PL):
@@ -236,7 +236,7 @@ await ask(`SELECT name, sum(amount)::BIGINT::VARCHAR FROM (SELECT amount, unnest
 """
 
 
-@case(timeout=300, patient=True)
+@case(timeout=300)
 def parquet_by_duckdb(ctx):
     """DuckDB makes Parquet of JSON lines, partitioned by day and service: sums and totals of methods are those of extprof, to the ns."""
     folder, why_not = npm.folder_of("npm-duckdb", [DUCKDB], ["@duckdb/node-api/package.json"], "DUCKDB_NPM")

@@ -216,7 +216,7 @@ def with_script(ctx, name, text, script):
     return ctx.write(name, text.replace("</body>", script.replace("<script>", '<script nonce="%s">' % nonce) + "</body>"))
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def parting_flamegraph(ctx):
     """It has some MB, opens, and says how much of the stacks is not in it."""
     ruby = ctx.program("parting.rb", 1200)

@@ -66,22 +66,22 @@ def unanswered(ctx, what):
     return "%d commands ended, after %.1f s at most" % (len(COMMANDS), longest)
 
 
-@case(timeout=240, patient=True)
+@case(timeout=240)
 def records_that_never_come(ctx):
     return unanswered(ctx, "records")
 
 
-@case(timeout=240, patient=True)
+@case(timeout=240)
 def section_that_never_comes(ctx):
     return unanswered(ctx, "section")
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def threads_that_never_come(ctx):
     return unanswered(ctx, "threads")
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def others_are_read_meanwhile(ctx):
     """The process that does not answer costs no other process its names."""
     directory = tempfile.mkdtemp(prefix="extprof-test-", dir="/tmp")

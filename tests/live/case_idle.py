@@ -182,7 +182,7 @@ def from_outside(ctx):
     return "jobs of %.1f s, by extprof %.1f s; %.0f %% of all is idle" % (n / 1e6, got / 1e6, 100 * said["idle"]["share_of_all"])
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def live(ctx):
     """top has them apart in each window, and --idle brings them back."""
     ruby = ctx.program("idle.rb", 1)
@@ -197,7 +197,7 @@ def live(ctx):
     return "windows of top"
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def nothing_else(ctx):
     """A program that only sleeps is shown."""
     ruby = ctx.ruby("-e", "puts 'ready'; $stdout.flush; Thread.new { loop { sleep 1 } }; sleep")

@@ -90,7 +90,7 @@ puts "done"; $stdout.flush; $stdin.gets""")
     return ", ".join("%s %.3f" % (name, seen["[request=%s]" % name] / (ns / 1e3)) for name, ns in truth.items())
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def outputs(ctx):
     """The label in the summary, in speedscope and in pprof; two keys in their order; what is no key is refused."""
     ruby = ctx.ruby("-e", "Fiber.with_labels(request: %(GET /\\e[1mx), n: 7) { puts 'ready'; $stdout.flush; i = 0; i += 1 while true }")

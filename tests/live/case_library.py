@@ -199,7 +199,7 @@ def check_stacks(ctx, out, path):
     return total
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def stacks(ctx):
     """examples/stacks.c, with the shared and with the static library."""
     at = Installed(ctx)

@@ -124,7 +124,7 @@ def ends_amid_new_code(ctx):
     return "%d samples, 5 and more in %d of %d, least %d" % (sum(samples), seen, len(samples), min(samples))
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def interrupted_at_once(ctx):
     """Ctrl-C while extprof starts: it ends as if it had recorded nothing, and leaves no file."""
     ruby = busy(ctx)

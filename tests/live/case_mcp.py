@@ -30,7 +30,7 @@ class Server:
         return result["isError"], result["content"][0]["text"]
 
 
-@case(timeout=90, patient=True)
+@case(timeout=90)
 def answers(ctx):
     """list, top, tree, requests, diff, annotate and sql say what the commands say; what is wrong is refused."""
     path = ctx.path("a.extprof")

@@ -308,7 +308,7 @@ def names_in_gnu_debugdata(ctx):
     return compare(ctx, "chain", CHAIN, change=change)
 
 
-@case(timeout=90, patient=True)
+@case(timeout=90)
 def damaged_gnu_debugdata(ctx):
     """One that is cut off, one that is no file, and one that stands for 256 MiB: names are missing, and nothing else."""
     if not has_liblzma() or not shutil.which("xz"):
@@ -983,7 +983,7 @@ class StuckLibrary:
             self.unmount()
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def file_that_does_not_answer(ctx):
     """A library on a file system that does not answer any more costs its own rules and names, and extprof ends in time."""
     with StuckLibrary(ctx, 6) as stuck:

@@ -645,7 +645,7 @@ def core_by_the_kernel(ctx):
     os.unlink(core)
 
 
-@case(timeout=120, bpf=False, patient=True)
+@case(timeout=120, bpf=False)
 def core_with_other_files(ctx):
     """A library that is not there any more, or is another one now, has no functions: none are made up."""
     if not shutil.which("gcore"):
@@ -666,7 +666,7 @@ def core_with_other_files(ctx):
     return "gone, and another one"
 
 
-@case(timeout=120, bpf=False, patient=True)
+@case(timeout=120, bpf=False)
 def core_with_a_named_program(ctx):
     """Where the program is not at its place any more: without it the last functions are there, with --exe all."""
     if not shutil.which("gcore"):

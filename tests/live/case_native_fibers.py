@@ -175,7 +175,7 @@ def compare_stop(ctx, debugger, p, steps, told):
         told["functions"] += len(theirs)
 
 
-@case(timeout=180, bpf=False, patient=True)
+@case(timeout=180, bpf=False)
 def each_instruction_of_a_dump(ctx):
     """extprof follows the stack from each instruction before the switch, as the debugger does."""
     if not shutil.which("gdb"):

@@ -183,7 +183,7 @@ def in_another_mount_namespace(ctx):
     return "of %s" % own[:8]
 
 
-@reads(timeout=120, patient=True)
+@reads(timeout=120)
 def pprof_has_them(ctx):
     """go tool pprof shows the lines of a profile that has them, with the amounts that extprof has, and looks for none itself."""
     if not shutil.which("go"):
@@ -220,7 +220,7 @@ def knows(ctx, *args, **options):
     return None if found else told(err)[0]
 
 
-@reads(timeout=180, patient=True)
+@reads(timeout=180)
 def files_by_build_id(ctx):
     """Debug information is found in a file by build id, in the cache of debuginfod, and by a debug link. A file with another build id is
     never used, wherever it is. Without files there are names alone."""

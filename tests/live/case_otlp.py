@@ -96,7 +96,7 @@ def compare(ctx, path, modes, *options):
     return document, seen
 
 
-@case(timeout=200, patient=True)
+@case(timeout=200)
 def has_the_sums_of_other_formats(ctx):
     """To the last ns, byte and count, for each stack of each thread of each process, in all modes."""
     ruby = ctx.ruby(ctx.write("app.rb", PROGRAM))

@@ -118,7 +118,7 @@ def of_reader(what, reader, names):
             check(all(not v & ~mask(names) for v in got.get(key, ())), "%s: a helper has more: %s", what, got)
 
 
-@case(timeout=180, patient=True)
+@case(timeout=180)
 def each_mode(ctx):
     """While it records, in each thread, and in its helpers."""
     check(os.geteuid() == 0, "this needs root")

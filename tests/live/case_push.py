@@ -534,7 +534,7 @@ def certificate(ctx, name, host):
     return cert, key
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def keeps_its_secrets(ctx):
     """Certificates are verified; headers are in no list of processes; and it has no power."""
     paths = history(ctx, seconds=2)
@@ -580,7 +580,7 @@ def keeps_its_secrets(ctx):
     return "verified by the certificate and the name; no capability of 41"
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def does_not_believe_its_state(ctx):
     """One that is damaged or of others is refused, a link is not followed, and another push waits its turn."""
     paths = history(ctx, seconds=2)
@@ -885,7 +885,7 @@ def lets_others_push_between(ctx):
         return same(ctx, sink.documents(ctx), [*paths, paths[0]])
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def sends_the_first_ones_of_a_full_folder(ctx):
     """Of more than 10,000 recordings the first ones by name, which is told; others when there is room; none of these is lost."""
     good, = history(ctx, seconds=2, rotate="1m")
@@ -974,7 +974,7 @@ def follows_a_daemon(ctx):
     return "%d files, %d requests: %s; one lost, which is told" % (len(paths), len(sink.kept), said)
 
 
-@case(timeout=90, patient=True)
+@case(timeout=90)
 def leaves_out_what_lives(ctx):
     """Each file has the state of mode heap, which has no sum: it is sent if it is asked for."""
     ruby = ctx.ruby("-e", "puts :ready; STDOUT.flush; $kept = []; loop { $kept << 'x' * 600; sleep 0.001 }")

@@ -122,7 +122,7 @@ def gives_the_live_report_of_several_modes(ctx):
     return of_mode(ctx, "cpu,wall,alloc,gc")
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def sql_has_the_sums_of_the_summary(ctx):
     """Views and samples add up to what was shown; so do the plain tables, read by another program and decoded by its
     own code."""
@@ -261,7 +261,7 @@ def count_blocks(path):
         return 0
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def files_that_are_wrong(ctx):
     """Nothing is written over, nothing is left of a recording without samples, and what is no recording says so."""
     path = ctx.path("there.extprof")
@@ -282,7 +282,7 @@ def files_that_are_wrong(ctx):
     return "refused with their reasons"
 
 
-@case(timeout=90, patient=True)
+@case(timeout=90)
 def without_a_name(ctx):
     """`record` without -o writes a new file into the current folder and prints the summary; extprof -p does not."""
     ruby = ctx.ruby(ctx.write("recorded.rb", PROGRAM))
@@ -322,7 +322,7 @@ def without_a_name(ctx):
     return "3 files, %s" % sorted(found)[0]
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def parts_of_a_recording(ctx):
     """--since, --until, --filter, --mode and --group-by choose samples, and the parts add up to the whole."""
     path = ctx.path("parts.extprof")
@@ -365,7 +365,7 @@ end
 """
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def labels_that_nobody_asked_for(ctx):
     """A recording without --group-by has the labels of each sample: the method says which they are."""
     path = ctx.path("labels.extprof")
@@ -396,7 +396,7 @@ def labels_that_nobody_asked_for(ctx):
     return ", ".join("%s: %d" % c for c in counted.items())
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def other_programs_with_sqlite(ctx):
     """The sqlite3 program has the table of samples by the extension."""
     if not shutil.which("sqlite3"):
@@ -455,7 +455,7 @@ def replaced_while_it_is_made(ctx):
     return "%d of %d were refused" % (refused, refused + made)
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def several_files_of_one_report(ctx):
     """report, diff and annotate write each -o, as record does: what one alone has.  Wrong ones are refused before anything is written."""
     path = ctx.path("a.extprof")

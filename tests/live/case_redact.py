@@ -69,7 +69,7 @@ def by_label(ctx, path):
     return amounts
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def tells_nothing(ctx):
     """No byte of what is secret is left; sums, requests, gems and lines are those of the recording."""
     path, script = record(ctx)
@@ -101,7 +101,7 @@ def tells_nothing(ctx):
     return "%d bytes for %d; first line %s" % (len(after), len(before), first(copy)[1])
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def a_part(ctx):
     """What is not named stays."""
     path, script = record(ctx)
@@ -118,7 +118,7 @@ def a_part(ctx):
     return "labels, argv, paths"
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def errors(ctx):
     """What cannot be copied says so, and leaves no file."""
     path, _ = record(ctx)

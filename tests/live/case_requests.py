@@ -278,7 +278,7 @@ def by_label_are_those_of_the_program(ctx):
     return "%d requests of %d endpoints; p50, p95, p99 and the longest are %.2f ms off at most" % (document["count"], len(truth), worst / 1e6)
 
 
-@case(timeout=180, patient=True)
+@case(timeout=180)
 def by_label_over_files(ctx):
     """A request that goes over the border of two files is not counted, and said so; all others are once."""
     ruby = ctx.program("endpoints.rb", "60")

@@ -152,7 +152,7 @@ def until_files(ctx, count, name="app"):
     harness.until(lambda: len(files_of(ctx, name)) >= count, "there are not %d files" % count, timeout=90)
 
 
-@case(timeout=90, patient=True)
+@case(timeout=90)
 def requests_asked_in_sql(ctx):
     """Requests over several files, asked as one: those of each file, and a long one that goes on in the next file is whole in none."""
     ruby = ctx.ruby(ctx.write("served.rb", """
@@ -444,7 +444,7 @@ def a_folder_and_times_of_the_clock(ctx):
         counted["alpha"], counted["beta"], len(paths), used(spans, "alpha", *from_to[0]) / 1e9, used(spans, "beta", *from_to[0]) / 1e9)
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def keeps_the_newest(ctx):
     """N files stay, and nothing that this run has not made goes: neither what has such a name, nor what took one's place."""
     ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))

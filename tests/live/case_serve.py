@@ -613,7 +613,7 @@ loop { t = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.1; nil while Proc
 """
 
 
-@case(timeout=90, patient=True)
+@case(timeout=90)
 def waits_that_end_behind_the_span(ctx):
     """In a time within long waits they are drawn, with the part that SQL has in it, and are in no sum."""
     folder = record(ctx, SLEEPER)

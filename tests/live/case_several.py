@@ -93,7 +93,7 @@ def sql(ctx, path, statement):
     return int(ctx.extprof("sql", "-H", path, statement).ok().out or 0)
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def have_the_sums_of_each(ctx):
     """All formats, filters and groups: to the last sample."""
     files = [record(ctx, "a", "a.extprof", "-m", "cpu,gc"), record(ctx, "b", "b.extprof", "-m", "cpu,gc"),
@@ -133,7 +133,7 @@ def have_the_sums_of_each(ctx):
     return "%s = %d samples in %d formats" % (" + ".join(map(str, truth)), sum(truth), len(single[0]))
 
 
-@case(timeout=90, patient=True)
+@case(timeout=90)
 def have_one_time(ctx):
     """--since and --until are after the begin of the first one, and samples of each are placed by the clock on the wall."""
     files = [record(ctx, "a", "a.extprof"), record(ctx, "b", "b.extprof")]
@@ -155,7 +155,7 @@ def have_one_time(ctx):
     return "the second began %.1f s later" % ((begun[1][0] - first) / 1e9)
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def have_the_requests_of_each(ctx):
     paths = []
     for i in range(2):
@@ -185,7 +185,7 @@ def have_the_requests_of_each(ctx):
     return "%s requests" % " + ".join(str(len(rows)) for rows in single)
 
 
-@case(timeout=90, patient=True)
+@case(timeout=90)
 def that_do_not_fit(ctx):
     """What differs is an error that says which file, and nothing is written."""
     good = record(ctx, "a", "a.extprof", seconds="300ms")
@@ -238,7 +238,7 @@ def that_do_not_fit(ctx):
     return "%d refusals" % (len(other) + 5)
 
 
-@case(timeout=90, patient=True)
+@case(timeout=90)
 def of_two_machines(ctx):
     """Processes of two machines that have one pid and one command are two; --group-by host, --filter host=."""
     files, alone = [], {}

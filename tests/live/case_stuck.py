@@ -48,8 +48,7 @@ end
 """
 
 
-def start(ctx, *options, trigger="stuck>2s"):
-    name = os.path.basename(ctx.directory) + ".rb"  # of the case: another one may run
+def start(ctx, *options, trigger="stuck>2s", name="stuck_server.rb"):
     ruby = ctx.ruby(ctx.write(name, SERVER))
     port = int(ruby.line(60))
     daemon = case_daemon.start(ctx, "--name", name, *(["--trigger", trigger] if trigger else []), *options)

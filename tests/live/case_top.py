@@ -296,7 +296,7 @@ def ends(ctx):
     return "status of the command, of no terminal, of no process"
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def come_and_go(ctx):
     """Children that come and go with -s are in the window in which they run, and extprof does not grow."""
     script = ctx.write("forks.rb", "$stdout.puts 'ready'; $stdout.flush\nloop { Process.wait(fork { "
@@ -481,7 +481,7 @@ threads[0].join
 """
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def threads_that_rest(ctx):
     """Timers, reapers and pools between jobs are apart in windows of a second: what is left is what the program's clock says."""
     p = ctx.ruby(ctx.write("rests.rb", RESTS))

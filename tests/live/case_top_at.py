@@ -284,7 +284,7 @@ def what_there_is(ctx):
     return none.err.strip()[-120:]
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def steps_in_time(ctx):
     """On a screen: back and forth by the interval, over a time without a recording, at both ends; other intervals and views."""
     ruby, s = ctx.ruby(ctx.write("at_steps_in_time.rb", PHASES)), case_top.Screen(ctx)
@@ -354,7 +354,7 @@ def steps_in_time(ctx):
     return "steps of 1 and 2 s, over a gap, to both ends"
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def threads_that_rest(ctx):
     """Timers, reapers and pools between jobs are apart in windows of a second, as in live ones: what is left is what the clock says."""
     p = ctx.ruby(ctx.write("at_rests.rb", case_top.RESTS))

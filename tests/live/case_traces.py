@@ -89,7 +89,7 @@ for kind, text in {"threads": "Three threads, spans inside spans, threads and fi
     register(kind, YJIT, kind + "_yjit", text)
 
 
-@case(timeout=120, bpf=False, patient=True)
+@case(timeout=120, bpf=False)
 def readers_without_bpf(ctx):
     """A read from outside has the span of the moment of its stack, or none."""
     said = []
@@ -188,7 +188,7 @@ def hostile(ctx, ruby, says=None):
     return "%d not read, %d not valid; own %s, swapping %s" % (unread, invalid, dict(seen["own"]), dict(seen["swapping"]))
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def links_and_labels(ctx):
     """OTLP has a link for each span, and pprof has the labels that Pyroscope reads."""
     _, _, path = recorded(ctx, "threads", 1, harness.rate(2000))
@@ -213,7 +213,7 @@ def links_and_labels(ctx):
     return "%d spans" % (len(rows) - 1)
 
 
-@case(timeout=60, bpf=False, patient=True)
+@case(timeout=60, bpf=False)
 def dump(ctx):
     """The span of the fiber that runs and of those that are parked, in text and JSON; and records that cannot be used."""
     ruby = ctx.ruby("-I", harness.PROGRAMS, "-e", """
@@ -265,7 +265,7 @@ LABELLED_SPANS = {"of_record": (A, "1234567890123456", None), "of_label": ("C" *
                   "of_both": (A, "1234567890123456", "C" * 32), "of_no_span": (B, None, "C" * 32), "of_none": (None, None, None)}
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120)
 def beside_labels_of_these_names(ctx):
     """The two are those of the record, or those of labels, never one of each: in groups, filters, SQL and the stream of
     samples; and the labels of a sample do not depend on groups."""

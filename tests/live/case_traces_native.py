@@ -106,7 +106,7 @@ $stdout.sync = true
 """ % (*A, *B)
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def loaded_later(ctx):
     """A library that is loaded while the program is recorded is found, and no sample has an id that it had not."""
     ruby = run(ctx, "module", METHODS + """
@@ -138,7 +138,7 @@ $stdin.gets""")
     return "%d samples before it was found, %d afterwards" % (seen["after"][NONE], seen["after"][A])
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def fibers_come_first(ctx):
     """A fiber with a record of its own has that one, and another fiber of the thread has the thread's."""
     ruby = run(ctx, "descriptor", METHODS + """

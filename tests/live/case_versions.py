@@ -114,14 +114,14 @@ def checkouts_of_git(ctx):
 @case(timeout=120, patient=True)
 def time_of_each_commit(ctx):
     """Two versions run at once, with children that live for 10 ms: filters, SQL, OTLP, the trend and the comparison tell them apart."""
-    folder, first = repository(ctx, "app", {"each_commit.rb": PROGRAM})
-    old = ctx.ruby("each_commit.rb", cwd=folder)
+    folder, first = repository(ctx, "app", {"app.rb": PROGRAM})
+    old = ctx.ruby("app.rb", cwd=folder)
     old.expect("ready")
     path = ctx.path("both.extprof")
     # It tells of all processes of the machine, more than a pipe has room for.
     log = ctx.path("log")
     with open(log, "wb") as f:
-        live = ctx.extprof_start("record", "-v", "-a", "--name", "each_commit.rb", "-F", harness.rate(2000), "-o", path, stderr=f)
+        live = ctx.extprof_start("record", "-v", "-a", "--name", "app.rb", "-F", harness.rate(2000), "-o", path, stderr=f)
 
     def has_read(name):
         with open(log, encoding="utf-8") as f:
@@ -129,8 +129,8 @@ def time_of_each_commit(ctx):
 
     harness.until(lambda: has_read(first), "it has not read the commit")
     ctx.attached(live)
-    second = commit(folder, {"each_commit.rb": PROGRAM + "# 2\n"})
-    new = ctx.ruby("each_commit.rb", cwd=folder)
+    second = commit(folder, {"app.rb": PROGRAM + "# 2\n"})
+    new = ctx.ruby("app.rb", cwd=folder)
     new.expect("ready")
     harness.until(lambda: has_read(second), "it has not read the commit")
     truth = {}

@@ -8,8 +8,6 @@ import shutil
 import subprocess
 import time
 
-import harness
-
 
 def find():
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -32,7 +30,6 @@ class Browser:
         shell = ["bash", "-c", 'exec "$@" 3<&103 4>&104 103<&- 104>&-', "bash", *command]
         self.p = subprocess.Popen(shell, pass_fds=ends, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL, start_new_session=True)
-        harness.be_nice(self.p.pid)
         for fd in ends:
             os.close(fd)
         target = next(t for t in self.send("Target.getTargets")["targetInfos"] if t["type"] == "page")

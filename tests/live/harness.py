@@ -18,9 +18,6 @@ NO_BPF = os.environ.get("EXTPROF_TESTS_NO_BPF") == "1"
 # How many times longer than on a usual machine everything may take: an emulated CPU loads a BPF program in seconds.
 PATIENCE = int(os.environ.get("EXTPROF_TESTS_PATIENCE", "1"))
 
-# How nice the sessions are that are started, for the sake of others.
-NICE = 0
-
 # Exit statuses of extprof(1).
 USAGE, NOT_RUBY, NO_PROCESS, NO_INTERFACE = 64, 65, 66, 69
 NO_BPF_STATUS, OUTPUT, NOT_READY, VERSION, PERMISSION, COMMAND = 71, 73, 75, 76, 77, 127
@@ -54,10 +51,9 @@ class Case:
 def case(timeout, bpf=True, patient=False, alone=False):
     """A test: a function of a Context that returns a line about what it measured.
     Its name is group-function; it fails when it raises. It may return Counted instead.
-    A patient case mostly waits, or compares what commands print of one recording. It measures no time of a CPU: it runs
-    beside the others, and beside another patient one. It builds nothing that they build, and its processes, files and ports
-    have names of its own. A case that is to be alone has no patient one beside it: it checks which probes of the VM are in
-    use, and a probe is in use in all processes of a ruby."""
+    A patient case mostly waits, and measures no time of a CPU: it runs beside the others. It builds nothing that they
+    build, too. A case that is to be alone has no patient one beside it: it checks which probes of the VM are in use, and a
+    probe is in use in all processes of a ruby."""
     def register(f):
         group = f.__module__.replace("case_", "")
         name = group + "-" + f.__name__.replace("_", "-")
@@ -102,7 +98,6 @@ class Process:
         options.setdefault("stdout", subprocess.PIPE)
         self.p = subprocess.Popen(argv, env=environment(env), start_new_session=True, **options)
         self.pid = self.p.pid
-        be_nice(self.pid)
         self.rest = b""
         self.said, self.ended, self.reads, self.more = b"", False, None, threading.Condition()
 
@@ -401,16 +396,6 @@ def waits(pid):
     except OSError:
         return False
     return sleeps and number in (("232", "281", "441") if os.uname().machine == "x86_64" else ("22", "441"))
-
-
-def be_nice(pid):
-    """The kernel may give each session the same part of a CPU, however nice its processes are: the session has to be nice."""
-    if NICE:
-        try:
-            with open("/proc/%d/autogroup" % pid, "w", encoding="ascii") as f:
-                f.write(str(NICE))
-        except OSError:
-            pass
 
 
 def prefer(pid):

@@ -1,5 +1,4 @@
 """Packages of npm that open what extprof writes."""
-import fcntl
 import os
 import shutil
 import subprocess
@@ -16,14 +15,6 @@ def folder_of(name, packages, parts, variable):
     if not shutil.which("npm"):
         return folder, "there is no npm, which gets " + " and ".join(packages)
     os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "lock"), "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # who comes meanwhile waits
-        return install(folder, packages, parts)
-
-
-def install(folder, packages, parts):
-    if all(os.path.exists(part) for part in parts):
-        return folder, None
     try:
         run = subprocess.run(["npm", "install", "--prefix", folder, "--loglevel=error", "--no-audit", "--no-fund", "--fetch-retries=0",
                               *packages], capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL, check=False)

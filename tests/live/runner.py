@@ -16,9 +16,6 @@ from harness import BUILD, CASES, EXTPROF, NO_BPF, PATIENCE, RUBY, SUMMARY, Cont
 # So many cases that failed run a second time, after the others: the machine was busy, or a random figure was out of its
 # bounds, once. Where more have failed, none does.
 AGAIN = int(os.environ.get("EXTPROF_TESTS_AGAIN", "0"))
-# So many patient cases run at once, and so much nicer than the others they are. Together they need less than a CPU.
-WORKERS, NICE = 2, 5
-NUMBER = 2  # bytes of the number of a case
 
 
 def on_alarm(*_):
@@ -116,8 +113,7 @@ def run_all(cases, sums):
 
     beside = Beside([c for c in cases if c.patient])
     try:
-        # Those that are alone come at the end: the others need not wait then.
-        for c in sorted(cases, key=lambda c: c.alone):
+        for c in cases:
             if not c.patient:
                 beside.hold_up(c.alone)
                 ended(c, *run_case(c))
@@ -152,26 +148,30 @@ def show(sums, c, result, seconds=None):
 
 
 class Turn:
-    """Who measures takes turns with who does not. Several may have it together (shared). Who waits for its turn comes
-    next: it has the gate meanwhile."""
+    """Two processes take turns. Who waits for its turn comes next: it has the gate meanwhile."""
 
     def __init__(self):
         self.gate, self.turn = (open(os.path.join(BUILD, "live." + name), "w", encoding="utf-8") for name in ("gate", "turn"))
 
-    def take(self, shared=False):
+    def take(self):
         fcntl.flock(self.gate, fcntl.LOCK_EX)
-        fcntl.flock(self.turn, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        fcntl.flock(self.turn, fcntl.LOCK_EX)
         fcntl.flock(self.gate, fcntl.LOCK_UN)
 
     def give(self):
         fcntl.flock(self.turn, fcntl.LOCK_UN)
 
 
-class Worker:
-    """A process that runs cases one after the other, those whose numbers it gets."""
+class Beside:
+    """Runs cases one after the other in a process of its own, beside those of this process."""
 
-    def __init__(self, cases, numbers):
-        self.runs, self.rest = None, b""
+    def __init__(self, cases):
+        self.left, self.pid, self.pipe, self.rest = list(cases), 0, -1, b""
+        self.turn, self.held = None, False
+        if not cases:
+            return
+        os.makedirs(BUILD, exist_ok=True)
+        self.turn = Turn()
         self.pipe, end = os.pipe()
         sys.stdout.flush()
         self.pid = os.fork()
@@ -181,92 +181,47 @@ class Worker:
         status = 1
         try:
             os.close(self.pipe)
-            os.nice(NICE)  # the others measure times
-            harness.NICE = NICE
+            os.nice(5)  # the others measure times
             # What our cases leave behind is ours: the end of another case does not kill it.
             harness.MARK_VALUE = "%d-%d" % (os.getpid(), time.time_ns())
             signal.signal(signal.SIGTERM, signal.default_int_handler)
             turn = Turn()
-
-            def tell(*values):
-                os.write(end, json.dumps(values).encode() + b"\n")
-
-            while number := os.read(numbers, NUMBER):
-                number = int.from_bytes(number, "big")
-                turn.take(shared=True)
-                tell(number)
-                result, seconds = run_case(cases[number])
+            for c in cases:
+                turn.take()
+                result, seconds = run_case(c)
                 turn.give()
-                tell(number, result.passed, result.failed, result.skipped, result.text, seconds)
+                line = json.dumps([result.passed, result.failed, result.skipped, result.text, seconds])
+                os.write(end, line.encode() + b"\n")
             status = 0
         finally:
             os._exit(status)
 
-    def read(self):
-        """[(number of a case, Counted, seconds)] of what it says; None: it has ended."""
-        found, data = [], os.read(self.pipe, 65536)
-        if not data:
-            return None
-        *lines, self.rest = (self.rest + data).split(b"\n")
-        for line in lines:
-            self.runs, *values = json.loads(line)
-            if values:
-                *result, seconds = values
-                found.append((self.runs, Counted(*result), seconds))
-                self.runs = None
-        return found
-
-    def close(self):
-        os.close(self.pipe)
-        os.waitpid(self.pid, 0)
-
-
-class Beside:
-    """Runs cases in processes of their own, so many at a time, beside those of this process."""
-
-    def __init__(self, cases):
-        self.left, self.workers = dict(enumerate(cases)), []
-        self.turn, self.held = None, False
-        if not cases:
-            return
-        os.makedirs(BUILD, exist_ok=True)
-        self.turn = Turn()
-        # Each worker reads the number of its next case here.
-        numbers, end = os.pipe()
-        os.write(end, b"".join(n.to_bytes(NUMBER, "big") for n in self.left))
-        os.close(end)
-        for _ in range(min(WORKERS, len(cases))):
-            self.workers.append(Worker(cases, numbers))
-        os.close(numbers)
-
     def hold_up(self, hold):
-        """Hold: the cases that run end, and no other one begins. Not: they go on."""
+        """Hold: the case that runs ends, and no other one begins. Not: they go on."""
         if self.turn and hold != self.held:
             self.turn.take() if hold else self.turn.give()
             self.held = hold
 
     def done(self, wait):
-        """(case, Counted, seconds) of those that have ended. Wait: of all, as they end."""
-        while self.workers:
-            ready = select.select([w.pipe for w in self.workers], [], [], None if wait else 0)[0]
-            if not ready:
+        """[(case, Counted, seconds)] of those that have ended. Wait: of all."""
+        found = []
+        while self.left and (wait or select.select([self.pipe], [], [], 0)[0]):
+            data = os.read(self.pipe, 65536)
+            if not data:
+                found += [(c, Counted(0, 1, 0, "the process that runs patient cases has ended before its result"))
+                          for c in self.left]
+                self.left = []
                 break
-            for w in [w for w in self.workers if w.pipe in ready]:
-                results = w.read()
-                if results is None:
-                    results = [] if w.runs is None else [(w.runs, Counted(0, 1, 0, "the process that ran it has ended before its result"))]
-                    self.workers.remove(w)
-                    w.close()
-                for number, *result in results:
-                    yield self.left.pop(number), *result
-        if not self.workers:
-            lost, self.left = self.left, {}
-            for c in lost.values():
-                yield c, Counted(0, 1, 0, "no process is left that runs patient cases")
+            *lines, self.rest = (self.rest + data).split(b"\n")
+            for line in lines:
+                *result, seconds = json.loads(line)
+                found.append((self.left.pop(0), Counted(*result), seconds))
+        return found
 
     def end(self):
         """Nothing of it goes on."""
-        for w in self.workers:
-            if self.left:
-                os.kill(w.pid, signal.SIGTERM)
-            w.close()
+        if not self.pid:
+            return
+        if self.left:
+            os.kill(self.pid, signal.SIGTERM)
+        os.waitpid(self.pid, 0)
