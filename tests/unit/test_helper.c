@@ -2,6 +2,7 @@
 /* Helpers that answer, that hang, that crash. */
 #include "test.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -12,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/proc_file.h"
 #include "parser/helper.h"
 
 enum { ADD, HANG, SPIN, CRASH, OPEN, COUNT_FILES, WHO };
@@ -231,30 +233,26 @@ static uint64_t seen_by_a_new_one(void)
 /* Those that are called so and that this process has made; the first one's pid. */
 static int count_called(const char *name, pid_t *first)
 {
-	char path[64], line[64];
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
 	int count = 0;
 
 	*first = 0;
-	for (pid_t pid = getpid(); pid < getpid() + 4096; pid++) {
-		FILE *f;
+	while (proc && (entry = readdir(proc))) {
+		pid_t pid = (pid_t)atoi(entry->d_name);
+		char comm[64] = "";
+		struct proc_stat stat;
 
-		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-		f = fopen(path, "re");
-		if (!f)
+		if (pid <= 0 || proc_stat__read(&stat, pid, 0) || stat.parent != getpid() || stat.state == 'Z')
 			continue;
-		if (fgets(line, sizeof(line), f)) {
-			char comm[32];
-			char state;
-			int parent;
-
-			if (sscanf(line, "%*d (%31[^)]) %c %d", comm, &state, &parent) == 3 && parent == getpid() && !strcmp(comm, name)) {
-				count++;
-				if (!*first)
-					*first = pid;
-			}
-		}
-		fclose(f);
+		proc__comm(pid, 0, comm, sizeof(comm));
+		if (strcmp(comm, name))
+			continue;
+		count++;
+		*first = *first ? *first : pid;
 	}
+	if (proc)
+		closedir(proc);
 	return count;
 }
 
@@ -284,6 +282,9 @@ TEST(helper_that_is_made_late_has_nothing_of_what_came_meanwhile)
 	CHECK_INT(answer.sum, 42);
 	helpers__release();
 	CHECK_INT(count_called("extprof-helpers", &maker), 0);
+	/* One that has killed itself may need a moment. */
+	for (int i = 0; i < 500 && count_called("extprof-test", &maker); i++)
+		usleep(10000);
 	CHECK_INT(count_called("extprof-test", &maker), 0);
 	CHECK_INT(count_called("extprof-test-2", &maker), 0);
 	CHECK_INT(seen_by_a_new_one(), 2);

@@ -322,6 +322,7 @@ void helpers__hold(void)
 
 void helpers__release(void)
 {
+	uint32_t of_owner;
 	bool last;
 
 	pthread_mutex_lock(&lock);
@@ -333,4 +334,8 @@ void helpers__release(void)
 		return;
 	end_idle();
 	maker__end();
+	/* Those that were given up before, if they have ended. */
+	pthread_mutex_lock(&lock);
+	reap(NOBODY, &of_owner);
+	pthread_mutex_unlock(&lock);
 }

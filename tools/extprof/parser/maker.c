@@ -43,9 +43,11 @@ static void __attribute__((noreturn)) make_helpers(int socket)
 		pid = copy__make_for_parent(&pidfd);
 		if (!pid)
 			order.serve(order.role, fd);
-		if (helper_message__send(socket, pid < 0 ? -errno : pid, NULL, 0, pid < 0 ? -1 : pidfd))
-			break;
+		pid = pid < 0 ? -errno : pid;
+		/* Before the program knows of the helper: the end of the helper is the end of its socket. */
 		close(fd);
+		if (helper_message__send(socket, pid, NULL, 0, pid < 0 ? -1 : pidfd))
+			break;
 		if (pid > 0)
 			close(pidfd);
 	}
