@@ -205,41 +205,23 @@ def every_function(ctx):
         total, 100 * whole / total, 100 * (whole - whole_switching) / (total - switching))
 
 
-GDB = """
-import gdb, sys
-gdb.execute("set confirm off")
-for line in sys.stdin:
-    gdb.execute("attach " + line, to_string=True)
-    for thread in gdb.selected_inferior().threads():
-        thread.switch()
-        frame, found, exact = gdb.newest_frame(), [], True
-        while frame and len(found) < 500:
-            if frame.type() in (gdb.NORMAL_FRAME, gdb.SIGTRAMP_FRAME):  # the others are of inlined functions, or left by a jump
-                found.append("%x:%d:%s:%s" % (frame.pc(), exact, gdb.solib_name(frame.pc()) or "", frame.name() or ""))
-                exact = frame.type() == gdb.SIGTRAMP_FRAME
-            try:
-                frame = frame.older()
-            except gdb.error:
-                break
-        print("STACK %d\\t%s" % (thread.ptid[1], "\\t".join(found)))
-    gdb.execute("detach", to_string=True)
-    print("END", flush=True)
+DESCRIBED = """
+def described(frame, exact):
+    if frame.type() in (gdb.NORMAL_FRAME, gdb.SIGTRAMP_FRAME):  # the others are of inlined functions, or left by a jump
+        return "%x:%d:%s:%s" % (frame.pc(), exact, gdb.solib_name(frame.pc()) or "", frame.name() or "")
 """
 
 
 class Debugger:
     def __init__(self, ctx):
-        self.gdb = native.Gdb(ctx, "stacks.py", GDB)
+        self.gdb = native.GdbStacks(ctx, DESCRIBED, 500)
 
     def stacks(self, pid):
         """{tid: [(file, address in it, name of the function)]}, innermost first, up to main(), of code that is in a file."""
         base, (own, begin, end_, off), stacks = bases(pid), code_of(pid), {}
-        for line in self.gdb.ask(str(pid)):
-            if not line.startswith("STACK "):
-                continue
-            tid, *frames = line[len("STACK "):].split("\t")
-            stack = stacks[int(tid)] = []
-            for pc, exact, path, name in (f.split(":", 3) for f in frames if f):
+        for tid, frames in self.gdb.stacks(pid):
+            stack = stacks[tid] = []
+            for pc, exact, path, name in (f.split(":", 3) for f in frames):
                 pc, path = int(pc, 16), os.path.realpath(path) if path else ""
                 if begin <= pc < end_:
                     stack.append((os.path.basename(own), pc - off - (exact == "0"), name))

@@ -74,3 +74,46 @@ class Gdb:
         """The lines of the answer."""
         self.p.tell(text)
         return list(iter(lambda: self.p.line(60), "END"))
+
+
+# Put in: a function described(frame, exact), which returns a text without tabs, or None to leave the frame out; and how many
+# frames there may be. exact: the frame has been interrupted, and has not called the one before.
+STACKS = """
+import gdb, sys
+gdb.execute("set confirm off")
+%s
+def stack():
+    frame, found, exact = gdb.newest_frame(), [], True
+    while frame and len(found) < %d:
+        text = described(frame, exact)
+        if text is not None:
+            found.append(text)
+            exact = frame.type() == gdb.SIGTRAMP_FRAME
+        try:
+            frame = frame.older()
+        except gdb.error:
+            break
+    return found
+
+for line in sys.stdin:
+    gdb.execute("attach " + line, to_string=True)
+    for thread in gdb.selected_inferior().threads():
+        thread.switch()
+        print("\\t".join(["STACK", str(thread.ptid[1]), *stack()]))
+    gdb.execute("detach", to_string=True)
+    print("END", flush=True)
+"""
+
+
+class GdbStacks(Gdb):
+    """The stacks of all threads of a process."""
+
+    def __init__(self, ctx, described, most):
+        super().__init__(ctx, "stacks.py", STACKS % (described, most))
+
+    def stacks(self, pid):
+        """[(tid, [the texts of its frames, innermost first])]"""
+        said = self.ask(str(pid))
+        found = [line.split("\t")[1:] for line in said if line.startswith("STACK\t")]
+        check(found, "gdb tells nothing: %s", said)
+        return [(int(tid), frames) for tid, *frames in found]

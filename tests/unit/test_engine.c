@@ -166,20 +166,26 @@ TEST(engine_forgets_a_process_after_its_samples)
 	tear_down();
 }
 
+/* A process whose VM has number 7 has made this one, with number 12 and VM 8. */
+static void has_forked(const struct process *parent, pid_t pid)
+{
+	struct process_event *ev = fake_session__event(PROCESS_FORKED, 12);
+
+	ev->pid = (uint32_t)pid;
+	ev->parent = parent->number;
+	ev->parent_vm = 7;
+	ev->vm = 8;
+	ev->records_end = method + 1;
+}
+
 TEST(engine_gives_a_child_its_parents_names)
 {
-	struct process_event *ev;
 	struct process *p, *child;
 
 	set_up(false);
 	p = first();
 	CHECK(attach(p, 7));
-	ev = fake_session__event(PROCESS_FORKED, 12);
-	ev->pid = 4000000;
-	ev->parent = p->number;
-	ev->parent_vm = 7;
-	ev->vm = 8;
-	ev->records_end = method + 1;
+	has_forked(p, 4000000);
 	engine__drain_lifecycle(e);
 	child = process_set__find(&e->set, 12);
 	CHECK(child && child->born && child->followed && child->state == PROCESS_SAMPLED);
@@ -197,17 +203,12 @@ TEST(engine_gives_a_child_its_parents_names)
 /* The kernel has told that it has ended, and never tells that it was freed. */
 TEST(engine_forgets_a_process_that_is_gone)
 {
-	struct process_event *ev;
 	struct process *p, *child;
 
 	set_up(false);
 	p = first();
 	CHECK(attach(p, 7));
-	ev = fake_session__event(PROCESS_FORKED, 12);
-	ev->pid = (uint32_t)getpid();
-	ev->parent = p->number;
-	ev->parent_vm = 7;
-	ev->vm = 8;
+	has_forked(p, getpid());
 	fake_session__event(PROCESS_EXITED, 12)->started = 1;
 	engine__drain_lifecycle(e);
 	child = process_set__find(&e->set, 12);
