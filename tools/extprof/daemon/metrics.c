@@ -221,6 +221,10 @@ static const struct described states_family = {
 	"extprof_thread_seconds_total", "Time of all threads by what they did, by samples.", true
 };
 
+static const struct described losses_family = {
+	"extprof_process_lost_samples_total", "Samples that were lost, by process.", false
+};
+
 static void put_family(FILE *to, const char *name, const char *type, const char *help)
 {
 	fprintf(to, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
@@ -239,13 +243,18 @@ static void put_text(FILE *to, const char *text)
 	}
 }
 
-static void put(struct writing *w, const struct described *family, const struct series *s, const char *state, uint64_t amount)
+static void begin_line(struct writing *w, const struct described *family, const char *process)
 {
 	if (!w->begun)
 		put_family(w->to, family->name, "counter", family->help);
 	w->begun = true;
 	fprintf(w->to, "%s{process=\"", family->name);
-	put_text(w->to, s->process);
+	put_text(w->to, process);
+}
+
+static void put(struct writing *w, const struct described *family, const struct series *s, const char *state, uint64_t amount)
+{
+	begin_line(w, family, s->process);
 	if (w->m->key) {
 		fprintf(w->to, "\",%s=\"", w->m->name);
 		put_text(w->to, s->value);
@@ -285,11 +294,7 @@ static void put_lost(const void *node, VISIT visit, void *context)
 
 	if (visit != postorder && visit != leaf)
 		return;
-	if (!w->begun)
-		put_family(w->to, "extprof_process_lost_samples_total", "counter", "Samples that were lost, by process.");
-	w->begun = true;
-	fputs("extprof_process_lost_samples_total{process=\"", w->to);
-	put_text(w->to, kind->process);
+	begin_line(w, &losses_family, kind->process);
 	fprintf(w->to, "\"} %" PRIu64 "\n", kind->lost);
 }
 

@@ -88,15 +88,11 @@ void engine__each_loss(struct engine *e, engine_loss each, void *context)
 static uint64_t lost_of(const struct process_row *row, bool settled)
 {
 	struct accounting a;
-	uint64_t lost = 0;
 
-	if (settled) {
-		process_row__account(row, &a);
-		return accounting__lost(&a);
-	}
-	for (int i = 0; i < LOSS_MAX; i++)
-		lost += row->kernel.lost[i] + row->received.lost[i];
-	return lost;
+	if (!settled)
+		return accounting__known_losses(&row->kernel, &row->received);
+	process_row__account(row, &a);
+	return accounting__lost(&a);
 }
 
 void engine__tell_losses(struct engine *e, bool settled)

@@ -310,9 +310,7 @@ void engine__progress(struct engine *e, struct progress *p)
 	engine__tell_losses(e, false);
 	engine__total(e, UINT32_MAX, &c, &received);
 	p->samples = c.taken + e->segments.taken;
-	p->lost = e->segments.lost;
-	for (int i = 0; i < LOSS_MAX; i++)
-		p->lost += c.lost[i] + received.lost[i];
+	p->lost = e->segments.lost + accounting__known_losses(&c, &received);
 	if (e->started) {
 		uint64_t now = deadline__now(), elapsed = engine__recorded(e, e->started_at, now);
 

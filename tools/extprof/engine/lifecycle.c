@@ -150,7 +150,7 @@ static void on_exited(struct engine *e, const struct process_event *ev)
 
 	if (!p)
 		return;
-	/* If it was found, its birth was not told. */
+	/* Only the kernel's event of its birth has that; a process that was found in /proc had none. */
 	p->started = p->started ? p->started : ev->started;
 	engine__account_cpu(e, p, ev->cpu_time);
 	engine__figures_of_end(e, p, ev);

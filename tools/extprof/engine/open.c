@@ -20,8 +20,8 @@
 /* For the stacks of threads that wait at the end: 10,000 take 2 s of CPU time, and others may have the CPUs. */
 #define WAITS_TIME (15 * SECOND)
 /*
- * The kernel tells that a process was freed some 20 ms after its parent has waited for it.  Of a thousand processes it does not
- * tell that of one: neither BPF programs nor perf see the tracepoint then (Linux 6.18).
+ * The kernel tells that a process was freed some 20 ms after its end.  For about one of a thousand processes it does not: neither
+ * BPF programs nor perf see the tracepoint (`perf record -a -e sched:sched_process_exit -e sched:sched_process_free`, Linux 6.18).
  */
 #define FREED_TIME (10 * SECOND)
 

@@ -63,7 +63,6 @@ static int drop_rows(struct engine *e, bool sums)
 	uint32_t *number = calloc(e->rows.count + 1u, sizeof(*number));
 	int err = kept && number ? 0 : -ENOMEM;
 
-	engine__tell_losses(e, false);
 	for (uint32_t i = 0; !err && i < e->set.count; i++) {
 		struct process *p = e->set.list[i];
 
@@ -112,8 +111,10 @@ void engine__tidy(struct engine *e)
 		if (e->set.vms[i])
 			threads__tidy(&e->set.vms[i]->threads);
 	/* Frames of processes have the numbers of rows, and so have recordings. */
-	if (!has_process_frames && !e->recording.writer && e->rows.count > 2 * e->set.live + ROWS_TIDY)
+	if (!has_process_frames && !e->recording.writer && e->rows.count > 2 * e->set.live + ROWS_TIDY) {
+		engine__tell_losses(e, false);
 		drop_rows(e, false);
+	}
 }
 
 /* A VM that is closed lives on as the parent of others. */

@@ -255,8 +255,7 @@ static int rotate(struct engine *e, struct diag *d)
 	if (err)
 		return err;
 	e->segments.taken += taken.taken;
-	for (int i = 0; i < LOSS_MAX; i++)
-		e->segments.lost += taken.lost[i] + received.lost[i];
+	e->segments.lost += accounting__known_losses(&taken, &received);
 	engine_sources__free(&e->source_files);
 	if (e->segments.rate)
 		change_rate(e);

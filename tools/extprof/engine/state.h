@@ -170,8 +170,8 @@ struct engine {
 	uint64_t new_at;	/* when a process was made or found last; CLOCK_MONOTONIC, ns */
 	uint64_t young_threads_at;	/* when there were threads last that may name themselves yet */
 	uint64_t drain_until;	/* CLOCK_MONOTONIC, ns */
-	uint64_t freed_time;	/* after its end, for a process to be freed; ns */
-	uint64_t freed_look_at;	/* at processes that were not; CLOCK_MONOTONIC, ns */
+	uint64_t freed_time;	/* ns: a process that ended so long ago, and that is not said to be freed, is looked for */
+	uint64_t freed_look_at;	/* the next look; CLOCK_MONOTONIC, ns */
 	uint64_t waits_time;	/* for the stacks of threads that wait when sampling stops; ns */
 	const char *ended;	/* why; NULL: not yet */
 

@@ -276,8 +276,8 @@ static int asked__set(struct asked *a, const struct extprof_recorded_options *o,
 		err = unit__find(o->unit, &a->request.unit, error);
 	if (!err && o->groups) {
 		if (groups__parse(o->groups, &a->groups))
-			err = error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no list of groups: each once, and at most %d labels, "
-					 "of which trace and span are two", o->groups, GROUP_LABELS_MAX);
+			err = error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no list of groups: each once, at most %d labels, of which "
+					 "trace and span are two, and at most %d of resource:KEY", o->groups, GROUP_LABELS_MAX, GROUP_RESOURCES_MAX);
 		a->filter.groups = &a->groups;
 	}
 	if (!err)

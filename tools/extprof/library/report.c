@@ -55,7 +55,7 @@ static const char *composed(void (*add)(const struct frame *f, struct text *out)
 int frame__show(struct extprof_frame *frame, const struct frame *f, struct strings *texts)
 {
 	*frame = (struct extprof_frame){
-		.name = f->name, .bare = f->name, .path = f->path, .module = f->module, .key = f->key, .line = f->line,
+		.name = f->name, .bare = f->name, .path = f->path, .module = f->kind == FRAME_PROCESS ? "" : f->module, .key = f->key, .line = f->line,
 		.first_line = f->first_line, .approximate = f->approximate, .kind = f->kind, .address = f->address,
 		.has_value = f->kind == FRAME_LABEL && f->known == KNOWN, .pid = f->pid, .tid = f->tid,
 		.state = f->kind == FRAME_STATE ? f->state : -1, .owner_name = "", .owner_version = "",

@@ -69,6 +69,15 @@ uint64_t accounting__lost(const struct accounting *a)
 	return n;
 }
 
+uint64_t accounting__known_losses(const struct source_counters *kernel, const struct received *got)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < LOSS_MAX; i++)
+		n += kernel->lost[i] + got->lost[i];
+	return n;
+}
+
 bool accounting__balanced(const struct accounting *a)
 {
 	return a->taken == a->whole + accounting__truncated(a) + accounting__lost(a);

@@ -36,6 +36,9 @@ void accounting__settle(struct accounting *a, const struct source_counters *kern
 /* Add the sums of another one. */
 void accounting__add(struct accounting *a, const struct accounting *other);
 
+/* Losses that are known so far, while samples are still on their way: accounting__settle() finds more. */
+uint64_t accounting__known_losses(const struct source_counters *kernel, const struct received *got);
+
 uint64_t accounting__truncated(const struct accounting *a);
 uint64_t accounting__lost(const struct accounting *a);
 bool accounting__balanced(const struct accounting *a);

@@ -53,7 +53,7 @@ static uint32_t label_label(struct merge *m, const struct frame *of, bool merged
 	return report__label(m->b, of ? of : &f);
 }
 
-/* The label of what the process of stacks says of itself: an attribute; NULL: its service. */
+/* The label of a level for an attribute that the process of the stacks says of itself; NULL: for its service. */
 static uint32_t resource_label(struct merge *m, const char *attribute, const struct frame *process, bool merged)
 {
 	struct frame f = FRAME_INIT(FRAME_LABEL);
@@ -79,16 +79,12 @@ static uint32_t group_label(struct merge *m, uint8_t key, const struct frame *pr
 	const struct frame *of = kinds[key] == FRAME_THREAD ? thread : process;
 	struct frame f = FRAME_INIT(kinds[key]);
 
-	if (of && key == GROUP_COMMAND) {
-		f = *of;
-		/* A process of which nothing else is known stays one of its own. */
-		f.pid = *of->name ? 0 : of->pid;
-		f.module = "";
-		return report__label(m->b, &f);
-	}
 	if (of && kinds[key] == of->kind && key != GROUP_THREAD_PATTERN) {
 		f = *of;
-		/* That is of other levels. */
+		/* A process of which nothing else is known stays one of its own. */
+		if (key == GROUP_COMMAND && *of->name)
+			f.pid = 0;
+		/* What a process says of itself makes levels of its own. */
 		if (of->kind == FRAME_PROCESS)
 			f.module = "";
 		return report__label(m->b, &f);

@@ -97,7 +97,7 @@ struct session_ops {
 			 struct source_counters *counters);
 	/* Free all that was counted for that process. */
 	void (*forget_counters)(struct session *s, uint32_t process);
-	/* A process that has ended is gone, and it was not told that it was freed. */
+	/* Forget a process that has ended and is gone, although the kernel has not told that it was freed. */
 	void (*forget_process)(struct session *s, const struct target_key *key, uint32_t process, uint64_t started);
 	/* Events of processes, and processes, that found no room. */
 	uint64_t (*lost_events)(const struct session *s);
