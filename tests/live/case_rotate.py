@@ -282,6 +282,9 @@ def calls_are_in_the_file_of_their_time(ctx):
     verify(ctx, paths)
     for path in paths:
         since, until = span_of(ctx, path)
+        # The kernel knows the program before the first file begins.
+        unknown = sql(ctx, path, "SELECT process, samples FROM accounts WHERE reason='unfollowed' AND samples > 0")
+        check(not unknown, "%s begins before the program is known: %s", path, unknown)
         # Between the moment that it takes for a border and the border itself extprof can lose its CPU for longer than
         # BORDER: then one call is on the other side, in each mode.
         inside = sum(since + BORDER < a and b < until - BORDER for a, b in calls)
@@ -532,13 +535,15 @@ def begins_late(ctx):
     began = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     ctx.extprof("record", "-q", "-p", ruby.pid, "-F", "499", "--delay", "1", "-d", "2.2", "--rotate", "1s",
                 "-o", ctx.path("app.extprof")).ok()
+    ended = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     spans, paths = log_of(ruby), files_of(ctx)
     check(len(paths) == 3, "%s", paths)
     verify(ctx, paths)
     times = [span_of(ctx, p) for p in paths]
     check(times[0][0] - began > 1e9, "the first file begins %.2f s after the command", (times[0][0] - began) / 1e9)
     whole = sum(until - since for since, until in times)
-    near("what all files have recorded", whole, 2.2e9, 0.05, 5e7)
+    # extprof can be late on a busy machine, at the end, too.
+    check(2.15e9 < whole <= ended - began - 1e9, "all files have recorded %.2f s of %.2f s", whole / 1e9, (ended - began) / 1e9)
     for path, (since, until) in zip(paths, times):
         near("alpha in " + path, sampled(ctx, path, "alpha"), used(spans, "alpha", since, until), 0.2, 3e7)
     return "%.2f s in %d files" % (whole / 1e9, len(paths))

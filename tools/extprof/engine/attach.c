@@ -40,6 +40,10 @@ int engine__start(struct engine *e, struct diag *d)
 	e->started = true;
 	e->started_at = e->from = began;
 	e->started_wall = time(NULL);
+	/* Processes that were found before begin with it. */
+	for (uint32_t i = 0; i < e->rows.count; i++)
+		if (e->rows.rows[i].started < began)
+			e->rows.rows[i].started = began;
 	return 0;
 }
 
@@ -93,7 +97,8 @@ static int add_ruby(struct engine *e, struct process *p, const struct vm *vm, co
 static int attach(struct engine *e, struct process *p, struct vm *vm, const struct ruby_file *file, struct diag *d)
 {
 	struct target_config config = { .flags = TARGET_PLAIN, .pid = p->key.pid };
-	int err;
+	bool first = !e->started;
+	int err, not_started;
 
 	if (!vm->plain)
 		layout__config(&vm->layout, &config);
@@ -102,18 +107,14 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, const stru
 	config.vm = session__new_number(e->session);
 	config.started = p->started;
 	config.user = aside__place_of(&e->aside, vm);
-	/* The CPU time until now was not sampled. */
-	engine__read_cpu_time(e, p);
-	/* From the first VM on. */
-	err = engine__start(e, d);
-	if (err)
-		return err;
 	if (engine__describe(e, p, vm) || process_set__add_vm(&e->set, config.vm, vm))
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	vm__set_deadline(vm, &e->reads);
 	vm__set_gone(vm, engine__vm_gone, e);
 	vm->frames.of = &e->frames.shares;
 	engine__ask_ruby(e, vm);
+	/* The CPU time until now was not sampled. */
+	engine__read_cpu_time(e, p);
 	err = session__set_target(e->session, &p->key, &config);
 	/* Nobody checks what such a program runs when it is sampled: if it has executed another one meanwhile, the kernel is not
 	 * to take that for this one.  Its exec will be told. */
@@ -121,10 +122,16 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, const stru
 		config = (struct target_config){ .process = p->number, .started = p->started };
 		err = session__set_target(e->session, &p->key, &config);
 	}
+	/* From the first VM on.  The kernel knows it by now: each of its events from the start on has a stack. */
+	not_started = first ? engine__start(e, d) : 0;
+	if (first)
+		engine__read_cpu_time(e, p);
 	/* It has ended, which will be told. */
 	if (err == -ENOENT)
 		err = 0;
-	if (err)
+	if (not_started)
+		err = not_started;
+	else if (err)
 		diag__set(d, DIAG_INTERNAL, -err, "cannot sample process %d: %s", p->pid, strerror(-err));
 	else
 		err = add_ruby(e, p, vm, file, d);
