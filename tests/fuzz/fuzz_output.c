@@ -91,7 +91,7 @@ static void look(const struct output_format *f, int number, const char *data, si
 
 	if (f == &output_otlp)
 		return;
-	if (f == &output_pprof) {
+	if (f == &output_pprof || f == &output_datadog) {
 		need_pprof(data, length);
 		return;
 	}

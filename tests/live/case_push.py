@@ -1,6 +1,7 @@
 """extprof push: all that was recorded comes to the receiver, once, whatever the receiver and extprof itself go through."""
 import base64
 import collections
+import datetime
 import contextlib
 import email
 import fcntl
@@ -403,6 +404,55 @@ def sends_pprof_to_parca(ctx):
         push(ctx, sink, "--as", "parca").ok()
         check(len(sink.forms) == sink.seen, "%d more", sink.seen - len(sink.forms))
     return "%d requests: %s" % (len(sink.forms), ", ".join("%s %d" % (kind, value) for (_, kind), value in sorted(values.items())))
+
+
+DATADOG = {"cpu": ("cpu-time", "cpu-samples"), "wall": ("wall-time", "wall-samples"), "alloc": ("alloc-space", "alloc-samples")}
+
+
+@case(timeout=120, patient=True)
+def sends_pprof_to_datadog(ctx):
+    """A form for each span at /profiling/v1/input, with the event and the headers that dd-trace-rb's own test of its transport wants
+    (spec/datadog/profiling/http_transport_spec.rb, of 2025); all of the modes that Datadog has names for, in one profile."""
+    paths, got, spans = history(ctx), collections.Counter(), []
+    with Sink() as sink:
+        push(ctx, sink, "--as", "datadog", "--service", "shop,a:b").ok()
+        check(sink.seen == len(sink.forms) >= 5, "%d requests", sink.seen)
+        for (path, kind, body), headers in zip(sink.forms, sink.headers):
+            check(path == "/profiling/v1/input" and kind.startswith("multipart/form-data; boundary="), "%s %s", path, kind)
+            check(headers["DD-EVP-ORIGIN"] == "extprof" and headers["DD-EVP-ORIGIN-VERSION"][:1].isdigit(), "%s", headers)
+            message = email.message_from_bytes(b"Content-Type: " + kind.encode() + b"\r\n\r\n" + body)
+            parts = {p.get_param("name", header="Content-Disposition"): p for p in message.get_payload()}
+            check(set(parts) == {"event", "profile.pprof"} and parts["event"].get_filename() == "event.json" and
+                  parts["profile.pprof"].get_filename() == "profile.pprof", "%s", parts)
+            event = json.loads(parts["event"].get_payload(decode=True))
+            start, end = event.pop("start"), event.pop("end")
+            check(re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z )+", start + " " + end + " ") and start < end, "%s %s", start, end)
+            spans.append((start, end))
+            tags = dict(tag.split(":") for tag in event.pop("tags_profiler").split(","))
+            check(event == {"attachments": ["profile.pprof"], "family": "ruby", "version": "4", "endpoint_counts": None, "internal": {},
+                            "info": {}}, "%s", event)
+            check(tags.pop("profiler_version") == headers["DD-EVP-ORIGIN-VERSION"] and
+                  tags == {"service": "shop_a_b", "host": host(ctx, paths[0]), "language": "ruby", "runtime": "ruby"}, "%s", tags)
+            profile = Pprof(ctx, parts["profile.pprof"].get_payload(decode=True))
+            at = datetime.datetime.fromtimestamp(profile.begin // 10**9, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
+            check(start[:19] <= at <= end[:19], "%s in %s to %s", at, start, end)
+            check(set(profile.types) <= {(name, "nanoseconds" if "-time" in name else "bytes" if "-space" in name else "count")
+                                         for names in DATADOG.values() for name in names}, "types: %s", profile.types)
+            check(set(profile.labels) >= {"process name", "process id", "thread name", "thread id"}, "%s", profile.labels)
+            for of, value in profile.sums.items():
+                got[of] += value
+        truth = {}
+        for mode, both in counts(ctx, paths).items():
+            truth.update(zip(DATADOG.get(mode, ()), both))
+        check(got == truth, "came in: %s; recorded: %s", dict(got), truth)
+        check(all(a[1] <= b[0] for a, b in zip(spans, spans[1:])), "spans: %s", spans)
+        # A mode without a name there comes under its own, if it is asked for.
+        push(ctx, sink, "--as", "datadog", "-m", "gvl", "--state", ctx.path("gvl.state")).ok()
+        form = sink.forms[-1]
+        message = email.message_from_bytes(b"Content-Type: " + form[1].encode() + b"\r\n\r\n" + form[2])
+        types = Pprof(ctx, message.get_payload()[1].get_payload(decode=True)).types
+        check([kind for kind, _ in types] == ["waits", "gvl"], "%s", types)
+    return "%d forms: %s" % (len(spans), ", ".join("%s %d" % pair for pair in sorted(truth.items())))
 
 
 @case(timeout=120, patient=True)

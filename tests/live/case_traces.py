@@ -9,6 +9,7 @@ from collections import Counter
 import case_otlp
 import harness
 import otlp
+import pprof
 from case_graph import YJIT
 from case_groups import compare, truth_of
 from case_recording import samples_of, sql, traces_of
@@ -200,6 +201,17 @@ def links_and_labels(ctx):
         if kind == ("samples", "count"):
             links[link] += amount
     check(dict(links) == rows, "links %s, rows %s", links, rows)
+    # Datadog has the span as a number.
+    ctx.extprof("report", path, "--group-by", "trace,span", "-o", ctx.path("out.datadog.pprof")).ok()
+    numbers = Counter()
+    with open(ctx.path("out.datadog.pprof"), "rb") as f:
+        stacks, _ = pprof.content(f.read())
+    for (_, labels), amounts in stacks.items():
+        numbers[{key: number for key, text, number in labels if not text}.get("span id")] += amounts[0]
+    by_span = Counter()
+    for (_, span), n in rows.items():
+        by_span[int(span, 16) if span else None] += n
+    check(numbers == by_span, "numbers %s, spans %s", numbers, by_span)
     out = ctx.path("out.pb.gz")
     ctx.extprof("report", path, "--group-by", "trace,span", "-o", out).ok()
     if not shutil.which("go"):

@@ -14,7 +14,7 @@
 #include "profile_fixture.h"
 
 static const struct output_format *const formats[] = {
-	&output_pprof, &output_speedscope, &output_json, &output_jsonl, &output_tree, &output_table, &output_callgrind, &output_otlp, &output_otlp_json,
+	&output_pprof, &output_datadog, &output_speedscope, &output_json, &output_jsonl, &output_tree, &output_table, &output_callgrind, &output_otlp, &output_otlp_json,
 	&output_clickhouse,
 };
 

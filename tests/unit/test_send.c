@@ -399,6 +399,26 @@ TEST(send_requests_of_parca)
 	receiver_request__free(&r);
 }
 
+TEST(send_requests_of_datadog)
+{
+	const struct receiver *d = receiver__by_name("datadog");
+	struct receiver_request r = { .url = NULL };
+
+	make("datadog", &cpu, 3, &r);
+	CHECK(r.http.part_count == 2 && r.parts[1].length == 3);
+	CHECK_STRING(r.http.url, "http://h/x?key=1");
+	CHECK_STRING(r.parts[0].name, "event");
+	CHECK_STRING(r.parts[0].file, "event.json");
+	CHECK_STRING(r.parts[1].name, "profile.pprof");
+	CHECK_STRING((const char *)r.parts[0].data,
+		     "{\"attachments\":[\"profile.pprof\"],\"tags_profiler\":\"service:a_____b__,host:_,language:ruby,runtime:ruby,"
+		     "profiler_version:unknown\",\"start\":\"1970-01-01T00:00:05.000000001Z\",\"end\":\"1970-01-01T00:00:06.999999999Z\","
+		     "\"family\":\"ruby\",\"version\":\"4\",\"endpoint_counts\":null,\"internal\":{},\"info\":{}}");
+	receiver_request__free(&r);
+	CHECK_STRING(d->headers[0], "DD-EVP-ORIGIN: extprof");
+	CHECK_STRING(d->modes, "cpu,wall,alloc");
+}
+
 /* Each INSERT's text is in the URL, and its rows are what gzip unpacks; the same rows are the same bytes. */
 TEST(send_requests_of_clickhouse)
 {

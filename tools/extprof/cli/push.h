@@ -85,8 +85,9 @@ struct push_modes {
 	char host[65];
 };
 
-/* push_modes.c: `wanted`: those that are sent, with commas; NULL: all.  0, or negative errno with *e. */
-int push_modes__read(struct push_modes *m, struct extprof_recorded *r, const char *wanted, struct extprof_error *e);
+/* push_modes.c: `wanted`: those that are sent, with commas; NULL: all of `known`, which is struct receiver's `modes`.
+ * 0, or negative errno with *e. */
+int push_modes__read(struct push_modes *m, struct extprof_recorded *r, const char *wanted, const char *known, struct extprof_error *e);
 /* No sample of a recording that began at `begin` is from `from` on and before that time, ns since 1970; 0: it is not known. */
 uint64_t push_modes__next(struct extprof_recorded *r, uint64_t begin, uint64_t from);
 

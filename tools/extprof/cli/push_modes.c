@@ -12,6 +12,7 @@
 struct reading {
 	struct push_modes *modes;
 	const char *wanted;
+	const char *known;	/* modes that the receiver has names for; NULL: all */
 	bool named;		/* the first row, with the names of the columns, was there */
 };
 
@@ -58,7 +59,8 @@ static int take_mode(void *context, int columns, const char *const *values)
 	    !receiver_mode__set(mode->mode.count, values[3] ? values[3] : "") || !receiver_mode__set(mode->mode.count_unit, unit(values[4])))
 		return -EBADMSG;
 	m->count++;
-	mode->wanted = r->wanted ? has_word(r->wanted, mode->mode.name) : has_sum(mode->mode.name);
+	mode->wanted = r->wanted ? has_word(r->wanted, mode->mode.name) :
+		has_sum(mode->mode.name) && (!r->known || has_word(r->known, mode->mode.name));
 	m->wanted += mode->wanted;
 	if (mode->wanted)
 		snprintf(m->names + length, sizeof(m->names) - length, "%s%s", length ? "," : "", mode->mode.name);
@@ -75,9 +77,9 @@ static int take_host(void *context, int columns, const char *const *values)
 	return 0;
 }
 
-int push_modes__read(struct push_modes *m, struct extprof_recorded *r, const char *wanted, struct extprof_error *e)
+int push_modes__read(struct push_modes *m, struct extprof_recorded *r, const char *wanted, const char *known, struct extprof_error *e)
 {
-	struct reading modes = { .modes = m, .wanted = wanted }, host = { .modes = m };
+	struct reading modes = { .modes = m, .wanted = wanted, .known = known }, host = { .modes = m };
 	int err;
 
 	e->text[0] = '\0';

@@ -437,7 +437,7 @@ static enum push_result read_modes(struct sending *s, struct push_modes *m)
 	int err = extprof_recorded_open(&r, s->path, s->push->interrupt_fd, &e);
 
 	if (!err)
-		err = push_modes__read(m, r, s->push->options->values[OPTION_MODES].text, &e);
+		err = push_modes__read(m, r, s->push->options->values[OPTION_MODES].text, s->push->receiver->modes, &e);
 	extprof_recorded_close(r);
 	return err ? unreadable(s, err, &e) : PUSH_OK;
 }

@@ -336,12 +336,12 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "send to the receiver at URL, http:// or https://; without a path in it that of the receiver's kind is added: "
 		"/v1development/profiles for OTLP" },
 	[OPTION_AS] = { "as", "", "KIND", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = PUSH, .brief_in = PUSH,
-		CHOICES("otlp,pyroscope,parca,clickhouse"), .brief = "otlp, pyroscope, parca, clickhouse (default: otlp)",
+		CHOICES("otlp,pyroscope,parca,datadog,clickhouse"), .brief = "otlp, pyroscope, parca, datadog, clickhouse",
 		.help = "what the receiver takes, %s: OTLP profiles; pprof, as Pyroscope takes it at /ingest; pprof, as Parca takes it at "
-		"/profiles/writeraw; rows for tables of ClickHouse (default: otlp)" },
+		"/profiles/writeraw; pprof, as Datadog's agent takes it at /profiling/v1/input; rows for tables of ClickHouse (default: otlp)" },
 	[OPTION_SERVICE] = { "service", "", "NAME", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = PUSH,
-		.brief = "with --as pyroscope and parca: whose it is",
-		.help = "with --as pyroscope and parca: the service that all of it is of (default: ruby); OTLP has that of each process" },
+		.brief = "with --as pyroscope, parca and datadog: whose it is",
+		.help = "with --as pyroscope, parca and datadog: the service that all of it is of (default: ruby); OTLP has that of each process" },
 	[OPTION_HEADER] = { "header", "", "HEADER", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = PUSH,
 		.brief = "a header of each request, NAME: VALUE",
 		.help = "a header of each request, NAME: VALUE, --header several times for several.  Users of this machine can see it for a "

@@ -6,7 +6,7 @@
  * of both.  So the profile is written in pieces, each a Profile with a part of the fields, and is never
  * in memory as a whole.
  */
-#include "output/output.h"
+#include "output/pprof.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,8 +18,8 @@
 #include "base/strings.h"
 #include "pprof.pb-c.h"
 
-/* A text and a number for each group. */
-#define SAMPLE_LABELS_MAX (2 * GROUPS_MAX)
+/* A text and a number for each group, and the span. */
+#define SAMPLE_LABELS_MAX (2 * GROUPS_MAX + 1)
 /* Each mode has two values, or one if they are the same; those of other modes are 0. */
 #define VALUES_MAX (2 * MODES_MAX)
 #define COMMENTS_MAX (6 + 4 * MODES_MAX)
@@ -28,6 +28,7 @@
 struct writer {
 	ProtobufCBuffer buffer;	/* what protobuf-c packs into, see append() */
 	struct gzip gzip;
+	const struct pprof_names *names;
 	const struct report *reports;
 	uint32_t count;
 	/* The one that is being written, and the id before those of its labels. */
@@ -236,9 +237,13 @@ static void add_own_label(struct writer *w, Pprof__Sample *sample, const struct 
 
 	frame__add_bare(f, &value);
 	if (f->known == KNOWN && value.length) {
+		int part = trace__part_of_label(f->key);
+
 		/* An id can have decimal digits alone. */
-		if (trace__part_of_label(f->key) < 0 && is_number(value.data, &number))
+		if (part < 0 && is_number(value.data, &number))
 			add_label(w, sample, f->key, 0, number);
+		if (part == TRACE_SPAN && w->names->span)
+			add_label(w, sample, w->names->span, 0, (int64_t)strtoull(value.data, NULL, 16));
 		add_label(w, sample, f->key, intern_text(w, &value), 0);
 	} else if (f->known == KNOWN_EXPIRED || f->known == KNOWN_UNREAD || f->known == KNOWN_CROWDED) {
 		/* The reason why there is no value is no value. */
@@ -253,16 +258,24 @@ static void add_own_label(struct writer *w, Pprof__Sample *sample, const struct 
 
 static void add_group(struct writer *w, Pprof__Sample *sample, const struct frame *f)
 {
+	bool is_process = f->kind == FRAME_PROCESS;
 	struct text name = { 0 };
+	uint32_t number;
 
 	if (f->kind == FRAME_LABEL) {
 		add_own_label(w, sample, f);
 		return;
 	}
 	frame__add_bare(f, &name);
-	add_label(w, sample, frame_kind_names[f->kind], intern_text(w, &name), 0);
-	if (f->kind != FRAME_CGROUP)
-		add_label(w, sample, f->kind == FRAME_PROCESS ? "pid" : "tid", 0, frame__number(f));
+	add_label(w, sample, is_process ? w->names->process : f->kind == FRAME_THREAD ? w->names->thread : frame_kind_names[f->kind],
+		  intern_text(w, &name), 0);
+	if (f->kind == FRAME_CGROUP)
+		return;
+	number = frame__number(f);
+	if (w->names->ids_are_texts && number)
+		text__addf(&name, "%" PRIu32, number);
+	add_label(w, sample, is_process ? w->names->pid : w->names->tid, name.length ? intern_text(w, &name) : 0,
+		  w->names->ids_are_texts ? 0 : number);
 }
 
 /* The stack that ends at a node.  Its groups become labels of pprof's, unless there is nothing else. */
@@ -399,11 +412,16 @@ static const char *unit_name(enum unit unit)
 	return unit == UNIT_NS ? "nanoseconds" : unit == UNIT_BYTES ? "bytes" : "count";
 }
 
-/* With several modes, "samples" and others can be of more than one. */
 static int64_t intern_type(struct writer *w, const struct mode *mode, const struct metric *metric)
 {
+	const struct pprof_type *type = w->names->types;
 	struct text name = { 0 };
 
+	while (type && type->mode && strcmp(type->mode, mode->name))
+		type++;
+	if (type && type->mode)
+		return intern(w, metric == &mode->count ? type->count : type->value);
+	/* With several modes, "samples" and others can be of more than one. */
 	if (w->count > 1 && !strstr(metric->name, mode->name))
 		text__addf(&name, "%s_", mode->name);
 	text__adds(&name, metric->name);
@@ -479,13 +497,11 @@ static int put_report(struct writer *w, uint32_t number)
 	return err;
 }
 
-static int write_pprof(const struct report *reports, uint32_t count, const struct output_options *o,
-		       FILE *to)
+int pprof__write(const struct report *reports, uint32_t count, const struct pprof_names *names, FILE *to)
 {
-	struct writer w = { .buffer = { .append = append }, .reports = reports, .count = count };
+	struct writer w = { .buffer = { .append = append }, .names = names, .reports = reports, .count = count };
 	int err, finished;
 
-	(void)o;
 	err = gzip__start(&w.gzip, to);
 	if (err)
 		return err;
@@ -504,6 +520,14 @@ static int write_pprof(const struct report *reports, uint32_t count, const struc
 	strings__free(&w.strings);
 	map64__free(&w.mappings);
 	return err ? err : finished;
+}
+
+static int write_pprof(const struct report *reports, uint32_t count, const struct output_options *o, FILE *to)
+{
+	static const struct pprof_names names = { .process = "process", .thread = "thread", .pid = "pid", .tid = "tid" };
+
+	(void)o;
+	return pprof__write(reports, count, &names, to);
 }
 
 const struct output_format output_pprof = {

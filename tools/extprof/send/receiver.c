@@ -7,8 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "send/url.h"
+
+#ifndef EXTPROF_VERSION
+#define EXTPROF_VERSION "unknown"
+#endif
 
 #define SECOND ((uint64_t)1000000000)
 
@@ -156,6 +161,54 @@ static int make_parca(const struct receiver_batch *b, struct receiver_request *t
 	return 0;
 }
 
+/* -- Datadog ----------------------------------------------------------------------------------------------- */
+
+/* As RFC 3339 has it, with ns. */
+static bool put_time(char *to, size_t size, uint64_t ns)
+{
+	time_t seconds = (time_t)(ns / SECOND);
+	struct tm tm;
+	size_t n;
+
+	if (!gmtime_r(&seconds, &tm))
+		return false;
+	n = strftime(to, size, "%Y-%m-%dT%H:%M:%S", &tm);
+	return n && snprintf(to + n, size - n, ".%09" PRIu64 "Z", ns % SECOND) < (int)(size - n);
+}
+
+/* The file that says what the other one is. */
+static int make_event(const struct receiver_batch *b, char **text)
+{
+	char *service = clean(b->service), *host = clean(b->host), since[48], until[48];
+	int n = -1;
+
+	if (service && host && put_time(since, sizeof(since), b->from) && put_time(until, sizeof(until), b->until))
+		n = asprintf(text, "{\"attachments\":[\"profile.pprof\"],\"tags_profiler\":\"service:%s,host:%s,language:ruby,runtime:ruby,"
+			     "profiler_version:%s\",\"start\":\"%s\",\"end\":\"%s\",\"family\":\"ruby\",\"version\":\"4\","
+			     "\"endpoint_counts\":null,\"internal\":{},\"info\":{}}",
+			     service, host, EXTPROF_VERSION, since, until);
+	free(service);
+	free(host);
+	return n < 0 ? -ENOMEM : 0;
+}
+
+static int make_datadog(const struct receiver_batch *b, struct receiver_request *to)
+{
+	if (make_event(b, &to->text)) {
+		to->text = NULL;
+		return -ENOMEM;
+	}
+	to->parts[0] = (struct http_part){
+		.name = "event", .file = "event.json", .type = "application/json", .data = to->text, .length = strlen(to->text),
+	};
+	to->parts[1] = (struct http_part){
+		.name = "profile.pprof", .file = "profile.pprof", .type = "application/octet-stream", .data = b->body->data,
+		.length = b->body->length,
+	};
+	to->http = (struct http_request){ .url = b->url, .parts = to->parts, .part_count = 2 };
+	return 0;
+}
+
 /* -- ClickHouse -------------------------------------------------------------------------------------------- */
 
 /* One INSERT: its text is the first line, and goes into the URL. */
@@ -194,10 +247,15 @@ static int make_clickhouse(const struct receiver_batch *b, struct receiver_reque
 
 /* -- all of them ------------------------------------------------------------------------------------------- */
 
+/* Who sends it: Datadog's own clients tell that with each profile. */
+static const char *const datadog_headers[] = { "DD-EVP-ORIGIN: extprof", "DD-EVP-ORIGIN-VERSION: " EXTPROF_VERSION, NULL };
+
 static const struct receiver receivers[] = {
 	{ .name = "otlp", .path = "/v1development/profiles", .format = "otlp", .tells_rejected = true, .make = make_otlp },
 	{ .name = "pyroscope", .path = "/ingest", .format = "pprof", .each_mode = true, .make = make_pyroscope },
 	{ .name = "parca", .path = "/profiles/writeraw", .format = "pprof", .each_mode = true, .make = make_parca },
+	{ .name = "datadog", .path = "/profiling/v1/input", .format = "datadog", .modes = "cpu,wall,alloc", .headers = datadog_headers,
+	  .make = make_datadog },
 	{ .name = "clickhouse", .path = "/", .format = "clickhouse", .plain = true, .once = true, .place = "database",
 	  .make = make_clickhouse },
 };

@@ -23,6 +23,8 @@ struct receiver {
 	/* It knows the same bytes again, and they count once.  So what may have been taken is sent again as it was, and is tried until
 	 * it is taken: 500 is no answer to these bytes, but says that a part of the receiver is away. */
 	bool once;
+	const char *modes;	/* that it has names for, if none were chosen; NULL: all */
+	const char *const *headers;	/* of each request, after those of the caller; ends with NULL; NULL: none */
 	const char *place;	/* with `once`: the parameter of its URL that says where its rows go */
 	int (*make)(const struct receiver_batch *b, struct receiver_request *to);
 };
@@ -49,7 +51,7 @@ bool receiver_mode__set(char to[static 32], const char *text);
 struct receiver_batch {
 	const struct body *body;	/* the profile */
 	const char *url;
-	const char *service, *host;	/* with each_mode: names of these */
+	const char *service, *host;	/* names of these, for receivers that are told them */
 	const struct receiver_mode *mode;	/* with each_mode */
 	uint64_t from, until;		/* ns since 1970 */
 };
