@@ -16,7 +16,7 @@
 #include "base/proc_file.h"
 #include "parser/helper.h"
 
-enum { ADD, HANG, SPIN, CRASH, OPEN, COUNT_FILES, WHO };
+enum { ADD, HANG, SPIN, CRASH, OPEN, COUNT_FILES, WHO, SLEEP };
 
 struct question {
 	uint32_t what;
@@ -62,6 +62,9 @@ static int work(const void *data, size_t size, int *fd, void *to)
 		for (int i = 0; i < 1024; i++)
 			answer->sum += fcntl(i, F_GETFD) >= 0;
 		break;
+	case SLEEP:
+		nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
+		/* fall through */
 	case WHO:
 		answer->sum = (uint64_t)syscall(SYS_getpid);
 		break;
@@ -189,6 +192,37 @@ TEST(helpers_of_many_threads)
 		pthread_join(threads[i], NULL);
 	for (int i = 0; i < 12; i++)
 		CHECK_INT(results[i], 0);
+}
+
+static void *ask_slowly(void *result)
+{
+	struct answer answer;
+
+	*(int *)result = ask(SLEEP, 1, 60000, NULL, &answer);
+	return NULL;
+}
+
+/* Searches need one role after the other: helpers of one do not take the place of those of another. */
+TEST(helpers_of_a_role_that_wait_leave_room_for_others)
+{
+	static const struct helper_role other = {
+		.name = "extprof-other", .answer_size = sizeof(struct answer), .begin = begin, .work = work,
+	};
+	const struct question q = { .what = WHO };
+	const struct helper_request r = { .data = &q, .size = sizeof(q), .fd = -1, .owner = 1, .timeout = 60000000000 };
+	struct answer first, again;
+	int results[8] = { 0 };
+	pthread_t threads[8];
+
+	for (int i = 0; i < 8; i++)
+		pthread_create(&threads[i], NULL, ask_slowly, &results[i]);
+	for (int i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < 8; i++)
+		CHECK_INT(results[i], 0);
+	CHECK_INT(helper__ask(&other, &r, &first, NULL), 0);
+	CHECK_INT(helper__ask(&other, &r, &again, NULL), 0);
+	CHECK_INT(first.sum, again.sum);
 }
 
 /* A program that forks and goes on has helpers of its own, and does not take the parent's answers. */

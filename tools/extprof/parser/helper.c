@@ -18,7 +18,7 @@
 #include "parser/helper_message.h"
 #include "parser/maker.h"
 
-/* Helpers that wait for work.  Searches ask in several threads. */
+/* Helpers of one role that wait for work: as many as threads that search.  Each of these needs one role after the other. */
 #define IDLE_MAX 8u
 /* A helper of a patient role that lacks a CPU for so many times its timeout hangs. */
 #define PATIENCE 20u
@@ -36,7 +36,6 @@ struct helper {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct helper *idle, *ended;	/* ended: to be waited for */
-static uint32_t idle_count;
 static uint32_t users;			/* of helpers__hold() */
 static pid_t process;			/* all of these are of this one: a forked copy of it has helpers of its own */
 
@@ -149,7 +148,6 @@ static void forget_those_of_parent(void)
 		}
 	}
 	idle = ended = NULL;
-	idle_count = 0;
 	process = getpid();
 }
 
@@ -163,15 +161,12 @@ static struct helper *take(const struct helper_role *role, uint64_t owner, int *
 	lost = reap(owner, &of_owner);
 	for (at = &idle; (h = *at) && h->role != role; at = &h->next)
 		;
-	if (h) {
+	if (h)
 		*at = h->next;
-		idle_count--;
-	}
 	if (lost >= HELPERS_LOST_MAX || of_owner >= HELPERS_LOST_OF_OWNER_MAX) {
 		if (h) {
 			h->next = idle;
 			idle = h;
-			idle_count++;
 		}
 		pthread_mutex_unlock(&lock);
 		*err = -EBUSY;
@@ -185,18 +180,27 @@ static struct helper *take(const struct helper_role *role, uint64_t owner, int *
 	return h;
 }
 
+/* The lock is held. */
+static uint32_t idle_of(const struct helper_role *role)
+{
+	uint32_t count = 0;
+
+	for (const struct helper *h = idle; h; h = h->next)
+		count += h->role == role;
+	return count;
+}
+
 /* Put it back, or have it ended. */
 static void give_back(struct helper *h, bool usable)
 {
 	pthread_mutex_lock(&lock);
-	if (usable && idle_count >= IDLE_MAX) {
+	if (usable && idle_of(h->role) >= IDLE_MAX) {
 		usable = false;
 		h->owner = NOBODY;
 	}
 	if (usable) {
 		h->next = idle;
 		idle = h;
-		idle_count++;
 	} else {
 		syscall(SYS_pidfd_send_signal, h->pidfd, SIGKILL, NULL, 0);
 		close(h->socket);
@@ -296,7 +300,6 @@ static void end_idle(void)
 	forget_those_of_parent();
 	list = idle;
 	idle = NULL;
-	idle_count = 0;
 	pthread_mutex_unlock(&lock);
 	for (struct helper *h = list; h; h = next) {
 		struct pollfd p = { .fd = h->pidfd, .events = POLLIN };
