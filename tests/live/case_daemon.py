@@ -4,6 +4,7 @@ import datetime
 import decimal
 import glob
 import json
+import math
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ import tempfile
 import time
 import urllib.request
 
+import case_alloc
 import case_fakes
 import case_rotate
 import harness
@@ -69,7 +71,7 @@ def by_the_clock(ctx):
     paths = files(ctx)
     case_rotate.verify(ctx, paths)
     modes = case_rotate.sql(ctx, paths[1], "SELECT group_concat(name, ',') FROM modes")
-    check(modes == [["cpu,wall,gc"]], "modes: %s", modes)
+    check(modes == [["cpu,wall,gc,alloc"]], "modes: %s", modes)
     begin = number(ctx, paths[0], "SELECT value FROM meta WHERE key='started_unix_ns'")
     wall = begin - span_of(ctx, paths[0])[0]
     since = int(begin / 1e9) + 2
@@ -83,6 +85,40 @@ def by_the_clock(ctx):
     check("Queue#pop" in waits.out or "waits" in waits.out or "Kernel#sleep" in waits.out, "no wait: %s", waits.out[-500:])
     return "alpha %.2f s, beta %.2f s by samples, %.2f s and %.2f s by the program's clocks" % (
         got["alpha"] / 199, got["beta"] / 199, *(cpu_of(spans, m, since * 1e9 - wall, (since + 3) * 1e9 - wall) for m in got))
+
+
+ALLOCATES = """
+STDOUT.sync = true
+def much = 24_000.times { String.new(capacity: 1 << 20) }
+def less = 8_000.times { String.new(capacity: 1 << 20) }
+puts "ready"
+while (line = gets)
+  much
+  less
+  puts "done"
+end
+"""
+
+
+@case(timeout=120)
+def allocations_by_default(ctx):
+    """32 GB in strings of 1 MiB, of which one for each 16 MiB is a sample: the bytes of two methods, within what chance allows."""
+    daemon = start(ctx, "-v", "--rotate", "1m", "--name", "daemon_allocates.rb")
+    ruby = ctx.ruby(ctx.write("daemon_allocates.rb", ALLOCATES))
+    ruby.expect("ready")
+    daemon.says("it is measured")
+    ruby.tell("go")
+    ruby.line(60)
+    end(daemon)
+    got = {m: int(v) for m, v in case_rotate.sql(ctx, ctx.path("history"), "SELECT method, sum(total) FROM top_methods WHERE mode='alloc' "
+                                                 "AND method IN ('Object#much', 'Object#less') GROUP BY 1")}
+    said = []
+    for method, n in ("Object#much", 24000), ("Object#less", 8000):
+        sigma = math.sqrt(case_alloc.variance(1 << 20, n, 16 << 20))
+        off = (got.get(method, 0) - (n << 20)) / sigma
+        check(abs(off) < case_alloc.SIGMAS, "%s: %d MiB, not %d: %.1f standard deviations", method, got.get(method, 0) >> 20, n, off)
+        said.append("%s %d of %d MiB" % (method, got[method] >> 20, n))
+    return ", ".join(said)
 
 
 @case(timeout=120, patient=True)
@@ -560,7 +596,7 @@ def as_a_user_of_its_own(ctx):
         ctx.start(["setpriv", "--reuid", "1", "--regid", "1", "--clear-groups", harness.RUBY, "--disable=gems", script], cwd="/")
         daemon = ctx.start(["setpriv", "--no-new-privs", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set=-all," + only,
                             "--inh-caps=-all," + only, "--ambient-caps=-all," + only, extprof, "daemon", "--config", directory + "/none.conf",
-                            "--name", os.path.basename(script), "-F", "199", "-m", "cpu,wall,gc,alloc", directory + "/history"],
+                            "--name", os.path.basename(script), "-F", "199", "--alloc-interval", "512k", directory + "/history"],
                            stderr=subprocess.PIPE, cwd="/")
         daemon.says("records into")
         with open("/proc/%d/status" % daemon.pid) as f:
@@ -631,8 +667,9 @@ def a_kernel_without_types(ctx):
     ruby.expect("ready")
     # The folder is empty for this process alone: it has a mount namespace of its own.
     daemon = ctx.start(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/kernel/btf && exec "$@"', "sh", harness.EXTPROF, "daemon", "--config",
-                        ctx.path("none.conf"), "--name", "daemon_without_btf.rb", "--rotate", "1s", ctx.path("history")],
+                        ctx.path("none.conf"), "--name", "daemon_without_btf.rb", "-F", "99", "--rotate", "1s", ctx.path("history")],
                        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    daemon.says("allocations are not recorded: only eBPF sees each of them")
     daemon.says("does not describe its types (no /sys/kernel/btf/vmlinux): the memory of the processes is read from outside instead")
     harness.until(lambda: len(files(ctx)) >= 3, "there are not 3 files", timeout=60)
     end(daemon)

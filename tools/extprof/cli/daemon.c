@@ -202,7 +202,25 @@ static int stepped(struct run *run, struct extprof_error *e)
 	return err;
 }
 
-static const struct run_ops ops = { .prepare = prepare, .stepped = stepped, .tick = tick, .begins_again = true };
+/* The modes that are there by themselves are those that this kernel and these rights allow. */
+static int create(struct run *run, struct extprof_error *e)
+{
+	struct options *o = run->options;
+	int err = run__create(run, e);
+
+	if (!err || o->values[OPTION_MODES].given || (e->code != EXTPROF_NO_BPF && e->code != EXTPROF_PERMISSION))
+		return err;
+	extprof_recording_destroy(run->recording);
+	run->recording = NULL;
+	o->recording.modes = EXTPROF_DAEMON_MODES_OUTSIDE;
+	o->recording.alloc_interval = 0;
+	err = run__create(run, e);
+	if (!err)
+		fprintf(stderr, "extprof: allocations are not recorded: only eBPF sees each of them\n");
+	return err;
+}
+
+static const struct run_ops ops = { .create = create, .prepare = prepare, .stepped = stepped, .tick = tick, .begins_again = true };
 
 /* How long nothing was recorded, if a daemon ran before. */
 static int tell_of_gap(struct daemon *d, struct extprof_error *e)

@@ -74,7 +74,10 @@ static error_t finish(struct options *o, struct argp_state *state)
 
 	o->recording.all = true;
 	if (!o->recording.modes)
-		o->recording.modes = "cpu,wall,gc";
+		o->recording.modes = EXTPROF_DAEMON_MODES_OUTSIDE ",alloc";
+	/* Leaks are looked for by hand, in more detail. */
+	if (!o->recording.alloc_interval && strstr(o->recording.modes, "alloc") && !strstr(o->recording.modes, "heap"))
+		o->recording.alloc_interval = EXTPROF_DAEMON_ALLOC_INTERVAL << 20;
 	if (!o->values[OPTION_BY_RATE].given)
 		o->recording.rate = EXTPROF_DAEMON_RATE;
 	/* Each wait would be a sample: thousands a second of a busy server. */

@@ -95,7 +95,7 @@ static int prepare_command(struct run *r, struct extprof_error *e)
 	return err;
 }
 
-static int create(struct run *r, struct extprof_error *e)
+int run__create(struct run *r, struct extprof_error *e)
 {
 	int err = extprof_recording_create(&r->recording, &r->options->recording, e);
 
@@ -130,7 +130,7 @@ static int begin(struct run *r, struct extprof_error *e)
 
 	/* The search may take long: a signal ends extprof meanwhile, as it ends any program. */
 	live_line(r, "extprof: starting ...");
-	err = r->ops->create ? r->ops->create(r, e) : create(r, e);
+	err = r->ops->create ? r->ops->create(r, e) : run__create(r, e);
 	live_line(r, "");
 	if (err)
 		return err;

@@ -60,6 +60,9 @@ struct run {
 	bool begun;			/* one did */
 };
 
+/* What run_ops::create() has to do, by the options.  After a failure: destroy the recording before it is called again. */
+int run__create(struct run *r, struct extprof_error *e);
+
 /* `options` have been parsed. */
 void run__init(struct run *r, struct options *options, const struct run_ops *ops, void *context);
 /* All that can fail before the recording, and its beginning.  0 or -errno with *e filled. */

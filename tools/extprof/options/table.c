@@ -110,7 +110,7 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_MODE] = { "mode", "m", "MODE", .type = OPTION_LIST, .group = OPTION_HOW, .commands = DAEMON | R | T,
 		.brief_in = R | T | DAEMON, FIELD(modes), WORDS(EXTPROF_MODES),
 		.brief = "cpu, wall, offcpu, gvl, alloc, gc, ...",
-		.help = "what is measured: %s, or several with commas between (default: cpu; with top cpu,wall; with daemon cpu,wall,gc)" },
+		.help = "what is measured: %s, or several with commas between (default: cpu; with top cpu,wall; with daemon cpu,wall,gc,alloc)" },
 	[OPTION_BY_RATE] = { "rate", "Fr", "N", .type = OPTION_RATE, .group = OPTION_HOW, .commands = DAEMON | R | T | S,
 		.brief_in = R | T, FIELD(rate), .fallback = STRING(EXTPROF_RATE_DEFAULT),
 		.brief = "samples per second and CPU (default: " STRING(EXTPROF_RATE_DEFAULT) ")",
@@ -140,7 +140,8 @@ const struct option_row option_rows[OPTIONS] = {
 		"of ours (default: clock)" },
 	[OPTION_ALLOC_INTERVAL] = { "alloc-interval", "", "SIZE", .type = OPTION_SIZE, .group = OPTION_HOW, .commands = DAEMON | R | T,
 		FIELD(alloc_interval), .brief = "modes alloc, heap: one sample for so many bytes",
-		.help = "with mode alloc: one sample for each SIZE of memory, on average: 64k, 1M (default: 512k)" },
+		.help = "with mode alloc: one sample for each SIZE of memory, on average: 64k, 1M (default: 512k; with daemon "
+		STRING(EXTPROF_DAEMON_ALLOC_INTERVAL) "M, and 512k with mode heap)" },
 	[OPTION_SYSCALL] = { "syscall", "", "CALLS", .type = OPTION_LIST, .group = OPTION_HOW, .commands = DAEMON | R | T,
 		FIELD(syscalls), .brief = "the system calls that mode syscall shows",
 		.help = "the system calls that mode syscall shows, names or numbers with commas between: openat,write "

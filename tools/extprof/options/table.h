@@ -16,6 +16,10 @@
 #define EXTPROF_FOLDER "/var/lib/extprof"
 #define EXTPROF_CONFIG "/etc/extprof.conf"
 #define EXTPROF_DAEMON_RATE 19
+/* Of the daemon's modes those that readers from outside have, too; with eBPF also alloc. */
+#define EXTPROF_DAEMON_MODES_OUTSIDE "cpu,wall,gc"
+/* MiB between two samples of allocations: some per second of a program that allocates much. */
+#define EXTPROF_DAEMON_ALLOC_INTERVAL 16
 
 /* Which commands have it: a mask. */
 #define OPTION_OF_RECORD 1u
