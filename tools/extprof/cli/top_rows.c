@@ -13,10 +13,6 @@ static void row__free(struct top_row *row)
 {
 	if (!row)
 		return;
-	free(row->name);
-	free(row->path);
-	free(row->thread);
-	free(row->host);
 	free(row->account);
 	free(row);
 }
@@ -69,6 +65,36 @@ struct top_row *top_table__find(const struct top_table *t, const struct top_key 
 	return find_row(t, k, hash_of(k));
 }
 
+static char *put_text(char **to, const char *text)
+{
+	char *at = *to;
+
+	*to = stpcpy(at, text) + 1;
+	return at;
+}
+
+/* The row and its texts are one piece of memory: there can be many rows. */
+static struct top_row *make_row(const struct top_key *k)
+{
+	const char *host = k->host ? k->host : "";
+	struct top_row *row = calloc(1, sizeof(*row) + strlen(k->name) + strlen(k->path) + strlen(k->thread) + strlen(host) + 4);
+	char *to;
+
+	if (!row)
+		return NULL;
+	to = (char *)(row + 1);
+	row->name = put_text(&to, k->name);
+	row->path = put_text(&to, k->path);
+	row->thread = put_text(&to, k->thread);
+	row->host = put_text(&to, host);
+	row->line = k->line;
+	row->approximate = k->approximate;
+	row->kind = k->kind;
+	row->number = k->number;
+	row->of = k->of;
+	return row;
+}
+
 struct top_row *top_table__row(struct top_table *t, const struct top_key *k)
 {
 	uint64_t hash = hash_of(k);
@@ -89,22 +115,9 @@ struct top_row *top_table__row(struct top_table *t, const struct top_key *k)
 		t->rows = list;
 		t->room = room;
 	}
-	row = calloc(1, sizeof(*row));
+	row = make_row(k);
 	if (!row)
 		return NULL;
-	row->name = strdup(k->name);
-	row->path = strdup(k->path);
-	row->thread = strdup(k->thread);
-	row->host = strdup(k->host ? k->host : "");
-	if (!row->name || !row->path || !row->thread || !row->host) {
-		row__free(row);
-		return NULL;
-	}
-	row->line = k->line;
-	row->approximate = k->approximate;
-	row->kind = k->kind;
-	row->number = k->number;
-	row->of = k->of;
 	row->hash = hash;
 	row->next = t->buckets[hash % TOP_BUCKETS];
 	t->buckets[hash % TOP_BUCKETS] = row;

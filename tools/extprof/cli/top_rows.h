@@ -42,15 +42,15 @@ struct top_account {
 };
 
 struct top_row {
-	char *name, *path;	/* "" no path; of a thread its process */
+	const char *name, *path;	/* "" no path; of a thread its process */
 	struct top_account *account;	/* of a thread or a process; NULL: nothing is known */
-	char *thread;		/* of a row of one thread; "": of all threads */
+	const char *thread;	/* of a row of one thread; "": of all threads */
 	int32_t line;		/* of methods the first one; 0 none */
 	bool approximate;
 	int kind;		/* enum extprof_frame_kind */
 	uint32_t number;	/* pid of a process, tid of a thread; 0: not known, or of several */
 	uint32_t of;		/* of a thread: pid of its process; the same */
-	char *host;		/* of a recording of several machines: of which it is; else "" */
+	const char *host;	/* of a recording of several machines: of which it is; else "" */
 	struct top_amount last, all;	/* of the last window, and since the reset */
 	struct top_amount before, base;	/* top_model::lives: `last` of the window before, and of the reset */
 	/* For the model. */
