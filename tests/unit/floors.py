@@ -13,7 +13,7 @@ CONTRACT = "ruby/debug_external.h"
 
 # cli is a program on libextprof: of the library it includes extprof.h, and the contract for its version. It may also
 # include headers that are whole without the library's objects, the room that is linked into both, and that of the program alone.
-ALONE = {"base/number.h", "base/path.h", "base/share.h", "base/uprobe_multi.h", "confine/calls.h", "confine/places.h", "options/time_point.h", "options/table.h", "options/modes.h", "daemon/config.h", "daemon/dumps.h", "daemon/folder.h", "daemon/metrics.h", "daemon/notify.h", "daemon/own_cost.h", "daemon/stillness.h", "daemon/stuck.h",
+ALONE = {"base/number.h", "base/path.h", "base/share.h", "base/uprobe_multi.h", "base/utc.h", "confine/calls.h", "confine/places.h", "options/time_point.h", "options/table.h", "options/modes.h", "daemon/config.h", "daemon/dumps.h", "daemon/folder.h", "daemon/metrics.h", "daemon/notify.h", "daemon/own_cost.h", "daemon/stillness.h", "daemon/stuck.h",
          "send/answer.h", "send/body.h", "send/header.h", "send/http.h", "send/receiver.h", "send/state.h", "send/url.h", "serve/listen.h", "serve/recordings.h", "serve/request.h", "serve/server.h"}
 
 # A report borrows nothing, so who shows one sees neither processes nor VMs, not even by the headers that its headers include. Of

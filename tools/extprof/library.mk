@@ -32,6 +32,6 @@ PROGRAM_LIBS := -lncursesw -lcap
 EXTENSION := recording/extension recording/samples_table recording/samples_columns recording/samples_functions recording/samples_views recording/requests_table recording/requests recording/tables \
 	profile/known_places frames/owner wire/trace recording/schema recording/block frames/frame base/attributes base/text base/array base/map64 base/diag
 EXTENSION_LIBS := -lz -lunistring
-# libextprof has every room but cli, confine, daemon, send and serve.  The table of options is in both.
+# libextprof has every room but cli, confine, daemon, send and serve.  The table of options and the texts of times are in both.
 PROGRAM := $(filter cli/% confine/% daemon/% send/% serve/%,$(ALL_SOURCES))
-SHARED_ROOM := $(filter options/%,$(ALL_SOURCES))
+SHARED_ROOM := $(filter options/%,$(ALL_SOURCES)) base/utc

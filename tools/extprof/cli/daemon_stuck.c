@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/utc.h"
 #include "cli/clock.h"
 #include "cli/dump.h"
 #include "cli/messages.h"
@@ -128,13 +129,10 @@ static void describe(struct telling *tell)
 static int write_dump(void *context, FILE *to)
 {
 	const struct telling *tell = context;
-	time_t now = time(NULL);
-	char at[32] = "";
-	struct tm tm;
+	char at[UTC_SIZE];
 
-	if (gmtime_r(&now, &tm))
-		strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	fprintf(to, "trigger %s of extprof daemon, %s\nprocess %d: %s\n\n", tell->stuck->text, at, tell->found->dump->pid, tell->what);
+	fprintf(to, "trigger %s of extprof daemon, %s\nprocess %d: %s\n\n", tell->stuck->text, utc__text(at, utc__now(), false),
+		tell->found->dump->pid, tell->what);
 	return dump_text__write(tell->found->dump, false, false, to);
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/directory.h"
+#include "base/utc.h"
 
 #define PREFIX FOLDER_BASE "-"
 #define SUFFIX ".dump.txt"
@@ -43,14 +44,9 @@ static ssize_t bounded__write(void *cookie, const char *data, size_t size)
 
 static int create(const struct folder *f, int pid, char *name)
 {
-	struct timespec now;
-	char at[32] = "";
-	struct tm tm;
+	char at[UTC_SIZE];
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	if (gmtime_r(&now.tv_sec, &tm))
-		strftime(at, sizeof(at), "%Y%m%d-%H%M%S", &tm);
-	snprintf(name, DUMP_NAME_SIZE, PREFIX "%s-%03uZ-%d" SUFFIX, at, (unsigned int)(now.tv_nsec / 1000000), pid);
+	snprintf(name, DUMP_NAME_SIZE, PREFIX "%s-%d" SUFFIX, utc__for_name(at, utc__now()), pid);
 	return openat(f->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 

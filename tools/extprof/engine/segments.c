@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/utc.h"
 #include "engine/state.h"
 
 #define SUFFIX ".extprof"
@@ -29,25 +30,14 @@ int segments__init(struct segments *s, const char *path)
 	return s->base ? 0 : -ENOMEM;
 }
 
-/* "app-20261127-101530-042Z.extprof".  UTC, with all digits: names sort as times do, and a change of summer time or of
- * the clock does not change that.  malloc'd, or NULL. */
+/* "app-20261127-101530-042Z.extprof".  Names sort as times do, also where the clock is set back.  malloc'd, or NULL. */
 static char *next_name(struct segments *s)
 {
-	struct timespec now;
-	char at[32] = "", *name;
-	uint64_t ms;
-	time_t second;
-	struct tm tm;
+	uint64_t ms = utc__now() / MS;
+	char at[UTC_SIZE], *name;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / MS;
 	s->name_ms = ms > s->name_ms ? ms : s->name_ms + 1;
-	second = (time_t)(s->name_ms / 1000);
-	if (gmtime_r(&second, &tm))
-		strftime(at, sizeof(at), "%Y%m%d-%H%M%S", &tm);
-	if (asprintf(&name, "%s-%s-%03uZ" SUFFIX, s->base, at, (unsigned int)(s->name_ms % 1000)) < 0)
-		return NULL;
-	return name;
+	return asprintf(&name, "%s-%s" SUFFIX, s->base, utc__for_name(at, s->name_ms * MS)) < 0 ? NULL : name;
 }
 
 static int no_memory(struct diag *d)

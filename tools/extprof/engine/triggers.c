@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/utc.h"
 #include "engine/state.h"
 #include "profile/figures.h"
 #include "profile/label_marks.h"
@@ -85,19 +86,10 @@ static struct trigger_lane *lane_of(struct triggers *t, uint32_t trigger, const 
 static void tell(struct triggers *t, uint32_t row, uint64_t time, const char *text)
 {
 	struct engine *e = t->engine;
-	struct timespec wall;
-	uint64_t now = deadline__now(), ns;
-	char at[32] = "", all[TRIGGER_TEXT + 32];
-	time_t second;
-	struct tm tm;
+	char at[UTC_SIZE], all[TRIGGER_TEXT + UTC_SIZE];
 
-	clock_gettime(CLOCK_REALTIME, &wall);
-	ns = (uint64_t)wall.tv_sec * SECOND + (uint64_t)wall.tv_nsec - (now > time ? now - time : 0);
-	second = (time_t)(ns / SECOND);
-	if (gmtime_r(&second, &tm))
-		strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ ", &tm);
 	t->fired++;
-	snprintf(all, sizeof(all), "%s%s", at, text);
+	snprintf(all, sizeof(all), "%s %s", utc__text(at, utc__of_monotonic(time), false), text);
 	text__clean(t->last, sizeof(t->last), all);
 	if (!*t->in_file)
 		snprintf(t->in_file, sizeof(t->in_file), "%s", t->last);

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/utc.h"
 #include "send/url.h"
 
 #ifndef EXTPROF_VERSION
@@ -163,30 +163,17 @@ static int make_parca(const struct receiver_batch *b, struct receiver_request *t
 
 /* -- Datadog ----------------------------------------------------------------------------------------------- */
 
-/* As RFC 3339 has it, with ns. */
-static bool put_time(char *to, size_t size, uint64_t ns)
-{
-	time_t seconds = (time_t)(ns / SECOND);
-	struct tm tm;
-	size_t n;
-
-	if (!gmtime_r(&seconds, &tm))
-		return false;
-	n = strftime(to, size, "%Y-%m-%dT%H:%M:%S", &tm);
-	return n && snprintf(to + n, size - n, ".%09" PRIu64 "Z", ns % SECOND) < (int)(size - n);
-}
-
 /* The file that says what the other one is. */
 static int make_event(const struct receiver_batch *b, char **text)
 {
-	char *service = clean(b->service), *host = clean(b->host), since[48], until[48];
+	char *service = clean(b->service), *host = clean(b->host), since[UTC_SIZE], until[UTC_SIZE];
 	int n = -1;
 
-	if (service && host && put_time(since, sizeof(since), b->from) && put_time(until, sizeof(until), b->until))
+	if (service && host)
 		n = asprintf(text, "{\"attachments\":[\"profile.pprof\"],\"tags_profiler\":\"service:%s,host:%s,language:ruby,runtime:ruby,"
 			     "profiler_version:%s\",\"start\":\"%s\",\"end\":\"%s\",\"family\":\"ruby\",\"version\":\"4\","
 			     "\"endpoint_counts\":null,\"internal\":{},\"info\":{}}",
-			     service, host, EXTPROF_VERSION, since, until);
+			     service, host, EXTPROF_VERSION, utc__text(since, b->from, true), utc__text(until, b->until, true));
 	free(service);
 	free(host);
 	return n < 0 ? -ENOMEM : 0;
