@@ -127,9 +127,12 @@ static int add_moments(struct firefox *x, const struct firefox_thread *t)
 /* The class is the innermost frame; or it is other memory. */
 static const char *class_of(const struct report *r, const struct moment *m)
 {
-	const struct report_label *l = &r->labels[r->nodes[m->node].label];
+	const struct report_label *l;
 
-	return m->node && l->frame.kind == FRAME_CLASS ? l->name : "";
+	if (!m->node)
+		return "";
+	l = &r->labels[r->nodes[m->node].label];
+	return l->frame.kind == FRAME_CLASS ? l->name : "";
 }
 
 static void add_alloc_stack(struct firefox *x, const struct firefox_thread *t, const struct moment *m)

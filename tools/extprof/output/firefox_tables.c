@@ -150,9 +150,13 @@ static uint32_t add_stack(struct firefox *x, uint32_t report, uint32_t prefix, u
 
 bool firefox__is_host(const struct report *r, uint32_t node)
 {
-	const struct frame *f = &r->labels[r->nodes[node].label].frame;
+	const struct frame *f;
 
-	return node && r->nodes[node].depth <= r->group_count && f->kind == FRAME_LABEL && !strcmp(f->key, group_names[GROUP_HOST]);
+	/* The root has no label. */
+	if (!node)
+		return false;
+	f = &r->labels[r->nodes[node].label].frame;
+	return r->nodes[node].depth <= r->group_count && f->kind == FRAME_LABEL && !strcmp(f->key, group_names[GROUP_HOST]);
 }
 
 /* A level that says whose the stacks are is a thread of the file, and no frame. */
