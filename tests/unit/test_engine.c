@@ -777,3 +777,42 @@ TEST(engine_looks_have_intervals_with_bounds)
 	/* 2 ms of CPU time, in a thousandth of a CPU. */
 	CHECK(engine__interval(100 * ms, 3600 * second, deadline__cpu_time() - 2 * ms) >= 2 * second);
 }
+
+/* Processes of a user that end all the time do not fill the recording, and others are told of meanwhile. */
+TEST(engine_triggers_of_a_user_have_a_bound)
+{
+	struct process ended = { .ended_sampled = true };
+
+	set_up(false);
+	CHECK(attach(first(), 7));
+	e->triggers.engine = e;
+	e->settings.triggers[0] = (struct trigger){ .kind = TRIGGER_EXIT, .text = "exit" };
+	e->settings.trigger_count = 1;
+	ended.row = first()->row;
+	e->rows.rows[ended.row].uid = 7;
+	for (ended.number = 100; ended.number < 400; ended.number++)
+		engine__trigger_exit(e, &ended, true, "exit 1");
+	CHECK_INT(e->triggers.fired, 200);
+	CHECK(strstr(e->triggers.last, "it has ended: exit 1 (exit)"));
+	e->rows.rows[ended.row].uid = 8;
+	engine__trigger_exit(e, &ended, true, "exit 2");
+	CHECK_INT(e->triggers.fired, 201);
+	/* It is not over yet. */
+	e->triggers.memory_at = 0;
+	engine__step_triggers(e, deadline__now());
+	CHECK_INT(e->triggers.fired, 201);
+	/* Then the rest is told in one line, and there is room again. */
+	e->triggers.users[0].from -= 10000000000ull;
+	e->triggers.memory_at = 0;
+	engine__step_triggers(e, deadline__now());
+	CHECK_INT(e->triggers.fired, 202);
+	CHECK(strstr(e->triggers.last, "100 more for programs of user 7, which are not told one by one"));
+	e->rows.rows[ended.row].uid = 7;
+	ended.number++;
+	engine__trigger_exit(e, &ended, true, "exit 3");
+	CHECK_INT(e->triggers.fired, 203);
+	CHECK(strstr(e->triggers.last, "exit 3"));
+	engine__end_triggers(e);
+	CHECK_INT(e->triggers.fired, 203);
+	tear_down();
+}

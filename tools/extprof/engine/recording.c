@@ -139,6 +139,7 @@ void engine__end_recording(struct engine *e)
 
 	if (!e->recording.writer || e->recording_ended)
 		return;
+	engine__end_triggers(e);
 	e->recording_ended = true;
 	err = e->recording_begun ? 0 : begin(e);
 	if (!err)

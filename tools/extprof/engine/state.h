@@ -482,6 +482,8 @@ int engine__open_triggers(struct engine *e, struct diag *d);
 int engine__check_triggers(const struct engine *e, struct diag *d);
 /* Look at memory, if it is time for that. */
 void engine__step_triggers(struct engine *e, uint64_t now);
+/* Tell what was left out, while there is a file. */
+void engine__end_triggers(struct engine *e);
 /* The process has ended; failed: with another status than 0, or by a signal. */
 void engine__trigger_exit(struct engine *e, const struct process *p, bool failed, const char *how);
 

@@ -20,6 +20,8 @@
 #define TENTH (SECOND / TENTHS)
 /* Between two marks of a trigger for one program, where that is all that they do: the recording can be of days. */
 #define MARK_INTERVAL (10 * SECOND)
+/* What the programs of one user may fire in that time. */
+#define MARKS_OF_USER 200u
 /* Between two looks at memory. */
 #define MEMORY_INTERVAL SECOND
 /* Programs, and fibers with labels, that are looked at together. */
@@ -97,6 +99,48 @@ static void tell(struct triggers *t, uint32_t row, uint64_t time, const char *te
 		recording_sink__trigger(&e->recording, time, row, text);
 }
 
+/* Say how many were too many for that user. */
+static void tell_left_out(struct triggers *t, struct trigger_user *u, uint64_t time)
+{
+	char text[TRIGGER_TEXT];
+
+	if (!u->left_out)
+		return;
+	snprintf(text, sizeof(text), "%" PRIu64 " more for programs of user %" PRIu32 ", which are not told one by one", u->left_out, u->uid);
+	u->left_out = 0;
+	tell(t, PROCESS_NONE, time, text);
+}
+
+static struct trigger_user *user_of(struct triggers *t, uint32_t uid)
+{
+	uint32_t i = 0;
+
+	while (i < t->user_count && t->users[i].uid != uid)
+		i++;
+	if (i == TRIGGER_USERS_MAX)
+		return &t->users[i - 1];
+	if (i == t->user_count)
+		t->users[t->user_count++] = (struct trigger_user){ .uid = uid };
+	return &t->users[i];
+}
+
+static bool has_share(struct triggers *t, uint32_t uid, uint64_t time)
+{
+	struct trigger_user *u = user_of(t, uid);
+
+	if (!u->from || time >= u->from + MARK_INTERVAL) {
+		tell_left_out(t, u, time);
+		u->from = time;
+		u->told = 0;
+	}
+	if (u->told < MARKS_OF_USER) {
+		u->told++;
+		return true;
+	}
+	u->left_out++;
+	return false;
+}
+
 /* How long before it the time is kept: a slow request from its begin on. */
 static uint64_t before(const struct triggers *t, const struct trigger *trigger)
 {
@@ -126,6 +170,8 @@ static void fire(struct triggers *t, const struct trigger *trigger, uint32_t row
 	if (!w || (w->told && time < w->told + (e->settings.around ? SECOND : MARK_INTERVAL)))
 		return;
 	w->told = time;
+	if (!has_share(t, p ? p->uid : 0, time))
+		return;
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
@@ -407,6 +453,12 @@ static void look_at_memory(struct triggers *t, const struct process *p, uint64_t
 	}
 }
 
+void engine__end_triggers(struct engine *e)
+{
+	for (uint32_t i = 0; i < e->triggers.user_count; i++)
+		tell_left_out(&e->triggers, &e->triggers.users[i], deadline__now());
+}
+
 void engine__step_triggers(struct engine *e, uint64_t now)
 {
 	bool any = false;
@@ -414,6 +466,9 @@ void engine__step_triggers(struct engine *e, uint64_t now)
 	if (now < e->triggers.memory_at || e->paused || !e->started)
 		return;
 	e->triggers.memory_at = now + MEMORY_INTERVAL;
+	for (uint32_t i = 0; i < e->triggers.user_count; i++)
+		if (now >= e->triggers.users[i].from + MARK_INTERVAL)
+			tell_left_out(&e->triggers, &e->triggers.users[i], now);
 	for (uint32_t i = 0; i < e->settings.trigger_count; i++)
 		any |= e->settings.triggers[i].kind == TRIGGER_RSS;
 	for (uint32_t i = 0; any && i < e->set.count; i++)

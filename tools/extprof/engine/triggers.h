@@ -37,6 +37,16 @@ struct trigger {
 	char text[80];		/* as it was given */
 };
 
+/* Users that are told apart; those beyond share the last place. */
+#define TRIGGER_USERS_MAX 64u
+
+/* What has fired for the programs of one user in the last seconds: one user is not to fill the recording. */
+struct trigger_user {
+	uint32_t uid, told;
+	uint64_t from;		/* CLOCK_MONOTONIC, ns: the seconds began */
+	uint64_t left_out;
+};
+
 struct engine;
 struct trigger_window;
 struct trigger_lane;
@@ -49,6 +59,8 @@ struct triggers {
 	struct trigger_lane *lanes;
 	size_t window_room, lane_room;
 	uint32_t window_count, lane_count;
+	struct trigger_user users[TRIGGER_USERS_MAX];
+	uint32_t user_count;
 	uint64_t memory_at;		/* CLOCK_MONOTONIC, ns: the next look */
 	uint64_t fired;			/* how often, by all */
 	char last[TRIGGER_TEXT];	/* what it was, clean; "": none has fired */
