@@ -268,7 +268,7 @@ def what_there_is(ctx):
           "%s", "\n\n".join(many))
     empty = at(ctx, gap, "-i", "1", "--count", "2", "-m", "cpu")
     check(empty.status == 74 and empty.out.count("nothing was recorded") == 2 and "there is" in empty.err, "%d %s %s", empty.status, empty.out, empty.err)
-    refused = [(["-m", "alloc"], 64, "was not recorded"), (["-r", "99"], 64, "leave out --rate"), (["-a"], 64, "leave out --all"),
+    refused = [(["-m", "syscall"], 64, "was not recorded"), (["-r", "99"], 64, "leave out --rate"), (["-a"], 64, "leave out --all"),
                (["-p", "1,2"], 64, "-p PID"), (["-i", "1ms"], 64, "--interval")]
     for options, status, text in refused:
         run = at(ctx, clock(moment), *options)
