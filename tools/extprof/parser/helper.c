@@ -18,7 +18,7 @@
 #include "parser/helper_message.h"
 #include "parser/maker.h"
 
-/* Helpers of one role that wait for work: as many as threads that search.  Each of these needs one role after the other. */
+/* Helpers that wait for work: as many as threads that search.  Each of these needs one role after the other. */
 #define IDLE_MAX 8u
 /* A helper of a patient role that lacks a CPU for so many times its timeout hangs. */
 #define PATIENCE 20u
@@ -180,21 +180,54 @@ static struct helper *take(const struct helper_role *role, uint64_t owner, int *
 	return h;
 }
 
-/* The lock is held. */
+/* Of those that wait, by role; NULL: all.  The lock is held. */
 static uint32_t idle_of(const struct helper_role *role)
 {
 	uint32_t count = 0;
 
 	for (const struct helper *h = idle; h; h = h->next)
-		count += h->role == role;
+		count += !role || h->role == role;
 	return count;
+}
+
+/* Have it ended.  The lock is held. */
+static void give_up(struct helper *h)
+{
+	syscall(SYS_pidfd_send_signal, h->pidfd, SIGKILL, NULL, 0);
+	close(h->socket);
+	h->socket = -1;
+	h->next = ended;
+	ended = h;
+}
+
+/* Make room for one of that role: of the role that has the most, the one that has waited longest ends.  The lock is held. */
+static bool make_room(const struct helper_role *role)
+{
+	struct helper **longest = NULL, *h;
+	uint32_t most = idle_of(role);
+
+	for (struct helper **at = &idle; *at; at = &(*at)->next) {
+		uint32_t count = idle_of((*at)->role);
+
+		if ((*at)->role != role && (count > most || (longest && (*longest)->role == (*at)->role))) {
+			longest = at;
+			most = count;
+		}
+	}
+	if (!longest)
+		return false;
+	h = *longest;
+	*longest = h->next;
+	h->owner = NOBODY;
+	give_up(h);
+	return true;
 }
 
 /* Put it back, or have it ended. */
 static void give_back(struct helper *h, bool usable)
 {
 	pthread_mutex_lock(&lock);
-	if (usable && idle_of(h->role) >= IDLE_MAX) {
+	if (usable && idle_of(NULL) >= IDLE_MAX && !make_room(h->role)) {
 		usable = false;
 		h->owner = NOBODY;
 	}
@@ -202,11 +235,7 @@ static void give_back(struct helper *h, bool usable)
 		h->next = idle;
 		idle = h;
 	} else {
-		syscall(SYS_pidfd_send_signal, h->pidfd, SIGKILL, NULL, 0);
-		close(h->socket);
-		h->socket = -1;
-		h->next = ended;
-		ended = h;
+		give_up(h);
 	}
 	pthread_mutex_unlock(&lock);
 }
