@@ -181,17 +181,23 @@ static void *ask_often(void *result)
 	return NULL;
 }
 
-TEST(helpers_of_many_threads)
+/* Run it in so many threads at once, 12 at most.  It sets its result to another number than 0 if it fails. */
+static void in_threads(int count, void *(*function)(void *))
 {
 	int results[12] = { 0 };
 	pthread_t threads[12];
 
-	for (int i = 0; i < 12; i++)
-		pthread_create(&threads[i], NULL, ask_often, &results[i]);
-	for (int i = 0; i < 12; i++)
+	for (int i = 0; i < count; i++)
+		pthread_create(&threads[i], NULL, function, &results[i]);
+	for (int i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
-	for (int i = 0; i < 12; i++)
+	for (int i = 0; i < count; i++)
 		CHECK_INT(results[i], 0);
+}
+
+TEST(helpers_of_many_threads)
+{
+	in_threads(12, ask_often);
 }
 
 static void *ask_slowly(void *result)
@@ -211,15 +217,8 @@ TEST(helpers_of_a_role_that_wait_leave_room_for_others)
 	const struct question q = { .what = WHO };
 	const struct helper_request r = { .data = &q, .size = sizeof(q), .fd = -1, .owner = 1, .timeout = 60000000000 };
 	struct answer first, again;
-	int results[8] = { 0 };
-	pthread_t threads[8];
 
-	for (int i = 0; i < 8; i++)
-		pthread_create(&threads[i], NULL, ask_slowly, &results[i]);
-	for (int i = 0; i < 8; i++)
-		pthread_join(threads[i], NULL);
-	for (int i = 0; i < 8; i++)
-		CHECK_INT(results[i], 0);
+	in_threads(8, ask_slowly);
 	CHECK_INT(helper__ask(&other, &r, &first, NULL), 0);
 	CHECK_INT(helper__ask(&other, &r, &again, NULL), 0);
 	CHECK_INT(first.sum, again.sum);

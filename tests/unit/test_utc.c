@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test.h"
 
-#include "base/deadline.h"
 #include "base/utc.h"
 
 TEST(utc_texts)
@@ -16,13 +15,4 @@ TEST(utc_texts)
 	CHECK_STRING(utc__for_name(text, 1796114775002999999ull), "20261201-084615-002Z");
 	/* The last moment that has a number: more than 500 years away. */
 	CHECK_STRING(utc__text(text, UINT64_MAX, true), "2554-07-21T23:34:33.709551615Z");
-}
-
-TEST(utc_of_another_clock)
-{
-	uint64_t before = utc__now(), at = utc__of_monotonic(deadline__now() - 5000000000ull), after = utc__now();
-
-	CHECK(at >= before - 5000000000ull && at <= after - 5000000000ull);
-	/* Of a time to come it is now. */
-	CHECK(utc__of_monotonic(UINT64_MAX) >= after);
 }

@@ -10,10 +10,8 @@
 
 /* CLOCK_REALTIME: ns since 1970. */
 uint64_t utc__now(void);
-/* The moment of CLOCK_REALTIME at which CLOCK_MONOTONIC had that time; of a time to come: now.  ns. */
-uint64_t utc__of_monotonic(uint64_t time);
 
-/* "2026-12-01T08:30:00Z", as RFC 3339 has it.  ns: since 1970; `fraction`: with its nine digits.  "": too far away. */
+/* "2026-12-01T08:30:00Z", as RFC 3339 has it.  ns: since 1970; `fraction`: with its nine digits. */
 const char *utc__text(char to[UTC_SIZE], uint64_t ns, bool fraction);
 /* "20261201-083000-042Z", for names of files. */
 const char *utc__for_name(char to[UTC_SIZE], uint64_t ns);

@@ -149,6 +149,7 @@ static int begin(struct push *p, struct headers *h, const struct signals *signal
 		return of_error(-ENOMEM, "", "out of memory");
 	if (h->count && !strncasecmp(p->url, "http://", 7))
 		push__say("the headers go over the network as everybody there can read them: https:// would hide them");
+	/* These are no secrets. */
 	for (const char *const *own = p->receiver->headers; own && *own; own++)
 		if (headers__add(h, *own, why, sizeof(why)))
 			return usage("--header", why);

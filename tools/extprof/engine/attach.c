@@ -40,10 +40,6 @@ int engine__start(struct engine *e, struct diag *d)
 	e->started = true;
 	e->started_at = e->from = began;
 	e->started_wall = time(NULL);
-	/* Processes that were found before begin with it. */
-	for (uint32_t i = 0; i < e->rows.count; i++)
-		if (e->rows.rows[i].started < began)
-			e->rows.rows[i].started = began;
 	return 0;
 }
 
@@ -124,8 +120,10 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, const stru
 	}
 	/* From the first VM on.  The kernel knows it by now: each of its events from the start on has a stack. */
 	not_started = first ? engine__start(e, d) : 0;
-	if (first)
+	if (first) {
 		engine__read_cpu_time(e, p);
+		engine__begin_row(e, p);
+	}
 	/* It has ended, which will be told. */
 	if (err == -ENOENT)
 		err = 0;

@@ -27,6 +27,13 @@ void engine__ask_ruby(struct engine *e, struct vm *vm)
 	engine__ask_live(e, vm);
 }
 
+void engine__begin_row(struct engine *e, const struct process *p)
+{
+	/* The last row is of several. */
+	if (p->row < PROCESS_ROWS_MAX && e->rows.rows[p->row].started < e->started_at)
+		e->rows.rows[p->row].started = e->started_at;
+}
+
 int engine__describe(struct engine *e, struct process *p, const struct vm *vm)
 {
 	struct process_row *row = process__row(&e->set, p);
@@ -38,8 +45,7 @@ int engine__describe(struct engine *e, struct process *p, const struct vm *vm)
 		return 0;	/* that of many */
 	text__clean(row->ruby_version, sizeof(row->ruby_version), vm->layout.section.ruby_version);
 	row->replaced = false;
-	if (row->started < e->started_at)
-		row->started = e->started_at;
+	engine__begin_row(e, p);
 	snprintf(row->command, sizeof(row->command), "%s", p->target.command);
 	/* It is that of its parent so far, or that of the program before: a container's program is executed in its group. */
 	cgroup = process__cgroup(p->pid);

@@ -349,6 +349,8 @@ bool engine__holds_objects(const struct engine *e);
 void engine__keep_names(const struct vm *vm);
 /* A VM that was found or made: ask it for all that is to be written into its memory. */
 void engine__ask_ruby(struct engine *e, struct vm *vm);
+/* Its row begins no earlier than the recording, as far as that has begun. */
+void engine__begin_row(struct engine *e, const struct process *p);
 /* The row of the process is that of this VM.  0 or -ENOMEM. */
 int engine__describe(struct engine *e, struct process *p, const struct vm *vm);
 /* Open the memory of those that live. */

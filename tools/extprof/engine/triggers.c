@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock_steps.h"
 #include "base/utc.h"
 #include "engine/state.h"
 #include "profile/figures.h"
@@ -91,7 +92,7 @@ static void tell(struct triggers *t, uint32_t row, uint64_t time, const char *te
 	char at[UTC_SIZE], all[TRIGGER_TEXT + UTC_SIZE];
 
 	t->fired++;
-	snprintf(all, sizeof(all), "%s %s", utc__text(at, utc__of_monotonic(time), false), text);
+	snprintf(all, sizeof(all), "%s %s", utc__text(at, time + (uint64_t)clock_offsets__read().wall, false), text);
 	text__clean(t->last, sizeof(t->last), all);
 	if (!*t->in_file)
 		snprintf(t->in_file, sizeof(t->in_file), "%s", t->last);

@@ -337,7 +337,7 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "send to the receiver at URL, http:// or https://; without a path in it that of the receiver's kind is added: "
 		"/v1development/profiles for OTLP" },
 	[OPTION_AS] = { "as", "", "KIND", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = PUSH, .brief_in = PUSH,
-		CHOICES("otlp,pyroscope,parca,datadog,clickhouse"), .brief = "otlp, pyroscope, parca, datadog, clickhouse",
+		CHOICES("otlp,pyroscope,parca,datadog,clickhouse"), .brief = "otlp (default), pyroscope, parca, datadog, clickhouse",
 		.help = "what the receiver takes, %s: OTLP profiles; pprof, as Pyroscope takes it at /ingest; pprof, as Parca takes it at "
 		"/profiles/writeraw; pprof, as Datadog's agent takes it at /profiling/v1/input; rows for tables of ClickHouse (default: otlp)" },
 	[OPTION_SERVICE] = { "service", "", "NAME", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = PUSH,

@@ -18,7 +18,7 @@
 #include "parser/helper_message.h"
 #include "parser/maker.h"
 
-/* Helpers that wait for work: as many as threads that search.  Each of these needs one role after the other. */
+/* Helpers that wait for work, of all roles: as many as there are threads that search. */
 #define IDLE_MAX 8u
 /* A helper of a patient role that lacks a CPU for so many times its timeout hangs. */
 #define PATIENCE 20u
