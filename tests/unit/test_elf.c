@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -380,4 +381,82 @@ TEST(elf_image_whose_hash_chains_do_not_end)
 		elf__search_memory(&maze.memory, MAZE_BASE, &budget, &f);
 	CHECK(maze.reads < ELF_SEARCH_READS + 20000);
 	CHECK_INT(elf__search_memory(&maze.memory, MAZE_BASE, &budget, &f), -E2BIG);
+}
+
+static int take_libc(struct dl_phdr_info *info, size_t size, void *to)
+{
+	(void)size;
+	if (!strstr(info->dlpi_name, "/libc.so"))
+		return 0;
+	*(uint64_t *)to = info->dlpi_addr;
+	return 1;
+}
+
+/* A machine that compiles has a hundred new processes a second, each with a dozen images: one took 45 reads. */
+TEST(elf_images_in_memory_take_few_reads)
+{
+	uint64_t base = 0;
+	struct elf_finding f;
+	struct memory_fake m;
+
+	dl_iterate_phdr(take_libc, &base);
+	memory_fake__init(&m);
+	CHECK_INT(elf__search_memory(&m.memory, base, fresh(), &f), 0);
+	CHECK(f.has_load && !f.is_ruby && f.how == ELF_NOT_FOUND);
+	printf("\t%d reads\n", m.reads);
+	CHECK(m.reads >= 2 && m.reads <= 12);
+}
+
+/* The same is found wherever its parts lie in pages, and where the rest of a page cannot be read. */
+TEST(elf_images_lie_anywhere_in_pages)
+{
+	static const struct {
+		Elf64_Ehdr e;
+		Elf64_Phdr p[2];
+		uint8_t gap[4000];
+		Elf64_Dyn d[4];
+		uint32_t hash[4];
+		uint64_t bloom;
+		uint32_t bucket, chain[2];
+		Elf64_Sym symbols[2];
+		char names[32];
+	} image = {
+		.e = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB },
+		       .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 2, .e_phoff = sizeof(Elf64_Ehdr) },
+		.p = { { .p_type = PT_LOAD },
+		       { .p_type = PT_DYNAMIC, .p_vaddr = (size_t)&((__typeof__(&image))0)->d, .p_memsz = sizeof(image.d) } },
+		.d = { { DT_SYMTAB, { (size_t)&((__typeof__(&image))0)->symbols } }, { DT_STRTAB, { (size_t)&((__typeof__(&image))0)->names } },
+		       { DT_GNU_HASH, { (size_t)&((__typeof__(&image))0)->hash } }, { DT_NULL, { 0 } } },
+		.hash = { 1, 1, 1, 0 }, .bloom = UINT64_MAX, .bucket = 1,
+		.symbols = { [1] = { .st_name = 1, .st_shndx = 1, .st_value = 0x1234 } },
+		.names = "\0ruby_version",
+	};
+	static uint8_t room[4 * 4096] __attribute__((aligned(4096)));
+	uint32_t hash = 5381;
+	struct memory_fake m;
+	struct elf_finding f;
+	int right = 0;
+
+	for (const char *name = image.names + 1; *name; name++)
+		hash = hash * 33 + (uint8_t)*name;
+	memory_fake__init(&m);
+	for (size_t at = 0; at < 4096; at += 8) {
+		uint8_t *to = room + at;
+
+		memset(room, 0, sizeof(room));
+		memcpy(to, &image, sizeof(image));
+		hash |= 1;
+		memcpy(to + ((const uint8_t *)&image.chain[0] - (const uint8_t *)&image), &hash, sizeof(hash));
+		m.from = 0;
+		m.to = 0;
+		right += !elf__search_memory(&m.memory, (uintptr_t)to, fresh(), &f) && f.is_ruby && f.version == 0x1234;
+		/* What follows the image cannot be read. */
+		m.from = (uintptr_t)to + sizeof(image);
+		m.to = (uintptr_t)room + sizeof(room);
+		right += !elf__search_memory(&m.memory, (uintptr_t)to, fresh(), &f) && f.is_ruby && f.version == 0x1234;
+	}
+	CHECK_INT(right, 2 * 4096 / 8);
+	/* No address is too high. */
+	elf__search_memory(&m.memory, UINT64_MAX - 100, fresh(), &f);
+	elf__search_memory(&m.memory, UINT64_MAX - 4096 - 8, fresh(), &f);
 }

@@ -57,14 +57,55 @@ static uint32_t gnu_hash(const char *name)
 	return h;
 }
 
+/* What is looked at is small and lies close together, and each read of another process is a system call: pages are read, and some are
+ * kept. */
+#define PAGE_BYTES 4096u
+#define PAGES 8u
+
+struct page {
+	uint64_t address;
+	bool known, read;	/* read: it could be */
+	uint8_t bytes[PAGE_BYTES];
+};
+
 struct image {
 	const struct memory *memory;
 	struct elf_budget *budget;
+	struct page *pages;
 };
+
+/* The page at the address, NULL if it cannot be read as a whole. */
+static const struct page *page_of(const struct image *m, uint64_t address)
+{
+	struct page *page = &m->pages[address / PAGE_BYTES % PAGES];
+
+	if (!page->known || page->address != address) {
+		page->known = true;
+		page->address = address;
+		page->read = !memory__read(m->memory, address, page->bytes, PAGE_BYTES);
+	}
+	return page->read ? page : NULL;
+}
 
 static int read_image(const struct image *m, uint64_t address, void *to, size_t size)
 {
-	return elf_budget__take(m->budget, size) ? memory__read(m->memory, address, to, size) : -E2BIG;
+	const uint64_t in_page = address % PAGE_BYTES;
+	const size_t first = size < PAGE_BYTES - in_page ? size : PAGE_BYTES - in_page;
+	const struct page *page, *next = NULL;
+
+	if (!elf_budget__take(m->budget, size))
+		return -E2BIG;
+	if (size > PAGE_BYTES || address > UINT64_MAX - 2 * PAGE_BYTES)
+		return memory__read(m->memory, address, to, size);
+	page = page_of(m, address - in_page);
+	if (page && first < size)
+		next = page_of(m, address + first);
+	if (!page || (first < size && !next))
+		return memory__read(m->memory, address, to, size);
+	memcpy(to, page->bytes + in_page, first);
+	if (next)
+		memcpy((uint8_t *)to + first, next->bytes, size - first);
+	return 0;
 }
 
 /* The value of a dynamic symbol of the image, 0 if it has none. */
@@ -137,10 +178,8 @@ static void memory_dynamic(const struct image *m, uint64_t bias, const Elf64_Phd
 	}
 }
 
-int elf__search_memory(const struct memory *memory, uint64_t base, struct elf_budget *budget,
-		       struct elf_finding *f)
+static int search(const struct image *m, uint64_t base, struct elf_finding *f)
 {
-	const struct image image = { .memory = memory, .budget = budget }, *m = &image;
 	bool dynamic = false;
 	Elf64_Phdr phdrs[PHDRS_MAX];
 	uint64_t bias;
@@ -148,7 +187,6 @@ int elf__search_memory(const struct memory *memory, uint64_t base, struct elf_bu
 	uint8_t *notes;
 	int err;
 
-	memset(f, 0, sizeof(*f));
 	err = read_image(m, base, &ehdr, sizeof(ehdr));
 	if (err)
 		return err;
@@ -183,4 +221,19 @@ int elf__search_memory(const struct memory *memory, uint64_t base, struct elf_bu
 		free(notes);
 	}
 	return 0;
+}
+
+int elf__search_memory(const struct memory *memory, uint64_t base, struct elf_budget *budget,
+		       struct elf_finding *f)
+{
+	struct image m = { .memory = memory, .budget = budget };
+	int err;
+
+	memset(f, 0, sizeof(*f));
+	m.pages = calloc(PAGES, sizeof(*m.pages));
+	if (!m.pages)
+		return -ENOMEM;
+	err = search(&m, base, f);
+	free(m.pages);
+	return err;
 }
