@@ -76,7 +76,7 @@ def retired(ruby):
     return int(ruby.line().split()[1])
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60, waits=True)
 def names_are_kept_for_a_reader_only(ctx):
     ruby = ctx.program("retired.rb")
     ruby.expect("ready")
@@ -95,7 +95,7 @@ def names_are_kept_for_a_reader_only(ctx):
     return "%d alone, %d watched, %d after" % (alone, watched, after)
 
 
-@case(timeout=110, bpf=False, patient=True)
+@case(timeout=110, bpf=False, waits=True)
 def names_expire_after_a_minute(ctx):
     """What is gone is readable for as long as the header says, and after that never has another name."""
     ruby = ctx.program("expiring.rb")

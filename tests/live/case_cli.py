@@ -352,7 +352,7 @@ def output_in_a_folder_of_others(ctx):
     return "12 refusals, 20 races"
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60, waits=True)
 def no_process_matches(ctx):
     """Conditions that no process meets: that is said at once, and -d ends it with status 1."""
     for command, more in (("record", ("-q",)), ("record", ("-o", ctx.path("out.svg"))), ("stat", ()), ("top", ("-b", "--count", "2"))):
@@ -428,7 +428,7 @@ def dumb_terminal(ctx):
     return "top refuses, record writes no escape sequences"
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60, waits=True)
 def master_without_its_workers(ctx):
     """-p of a process whose children work: record, stat, top and dump say so, and do not with -s."""
     ruby = ctx.ruby("-e", BUSY + "2.times { fork { busy_method while true } }\nputs 'forked'\nsleep")

@@ -225,7 +225,7 @@ def utc(at):
     return clock("UTC", at, "%Y-%m-%dT%H:%M:%SZ")
 
 
-@case(timeout=120)
+@case(timeout=120, waits=True)
 def two_times_of_one_history(ctx):
     """--with: two times of the same folder have what SQL has of each, to the ns, and what the program's clocks say."""
     h = History(ctx)
@@ -333,7 +333,7 @@ Thread.new { loop { work(0.01); sleep 0.01 } }.join
 """
 
 
-@case(timeout=60)
+@case(timeout=60, waits=True)
 def idle_by_the_length_of_each_side(ctx):
     """The rest of the main thread is the rest in both, though one recording is three times as long: else it would be all that differs.
     Both are of one process, and of two."""

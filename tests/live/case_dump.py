@@ -324,7 +324,7 @@ sleep 0.1; b = named("b") { m.lock }""", {"a": "b", "b": "a"}, set()),
 }
 
 
-@case(timeout=90, bpf=False)
+@case(timeout=90, bpf=False, waits=True)
 def owners(ctx):
     """Who has a mutex at the moment, not when the wait began; and what is a deadlock: each program is at rest then."""
     for name, (code, expected, circle) in LOCKS.items():
@@ -682,7 +682,7 @@ def core_by_the_kernel(ctx):
     return "%d MB" % (size >> 20)
 
 
-@case(timeout=120, bpf=False)
+@case(timeout=120, bpf=False, waits=True)
 def core_without_the_program(ctx):
     """A core file without the first pages of programs (coredump_filter): the program is found by its path, or is named.
     Another program is not taken for it."""

@@ -193,7 +193,7 @@ sleep
 """
 
 
-@case(timeout=120)
+@case(timeout=120, waits=True)
 def in_children(ctx):
     """A child has a part of what its parent had at the fork, which is dead in the parent, and what it made itself."""
     ctx.write("heap.rb", open(PROGRAMS + "/heap.rb").read())

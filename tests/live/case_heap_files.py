@@ -102,7 +102,7 @@ def by_sql(ctx, path, method):
                   "AND below NOT LIKE '%%VM%%'" % method)
 
 
-@case(timeout=150)
+@case(timeout=150, waits=True)
 def state_of_each(ctx):
     """A line that leaks, a cache and what was made at the begin: each file has what lived at its end, all as one what lived at the
     last end, and the comparison of two what was leaked between."""
@@ -175,7 +175,7 @@ def events_of(ctx, path, kind):
                "WHERE k.text='%s'" % kind)
 
 
-@case(timeout=150)
+@case(timeout=150, waits=True)
 def around_a_trigger(ctx):
     """By the memory of the process, and by hand: the files that stay have what lived at their ends, also of what was made in files
     that are gone. What nobody asked for leaves nothing."""
@@ -256,7 +256,7 @@ def lines_of(text):
     return [tuple(map(int, line.split())) for line in text.splitlines()]
 
 
-@case(timeout=150)
+@case(timeout=150, waits=True)
 def processes_that_begin_and_end(ctx):
     """A child that ends in the middle is in the files before; one that is forked in the middle has what its parent had then.  All
     files as one have what lived in those that are left."""
@@ -308,7 +308,7 @@ def processes_that_begin_and_end(ctx):
     return "%d files; %s; at most %.1f standard deviations off" % (len(paths), as_one, worst)
 
 
-@case(timeout=150)
+@case(timeout=150, waits=True)
 def killed_and_kept(ctx):
     """--keep leaves the newest; after kill -9 the file that was written has no state, and the one before it tells; a second run
     tells of what it has seen."""

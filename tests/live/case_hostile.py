@@ -76,7 +76,7 @@ def section_that_never_comes(ctx):
     return unanswered(ctx, "section")
 
 
-@case(timeout=120)
+@case(timeout=120, waits=True)
 def threads_that_never_come(ctx):
     return unanswered(ctx, "threads")
 

@@ -476,12 +476,12 @@ busy_method while true""" % prepare)
     return "%d samples of the parent meanwhile, %d after it" % (n, after)
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60, waits=True)
 def held_child_of_fork(ctx):
     return held_child(ctx, ptrace.FORK, "def spawn(*command) = fork { exec(*command) }")
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60, waits=True)
 def held_child_of_vfork(ctx):
     # Ruby uses vfork for spawn if it is not root.
     return held_child(ctx, ptrace.VFORK, "Process::UID.change_privilege(65534) if Process.uid == 0")

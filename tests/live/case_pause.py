@@ -199,7 +199,7 @@ def begins_paused(ctx):
     return "cpu %s, account %.2f s of %s, %d collections" % (sampled, kernel, cpu, pauses)
 
 
-@case(timeout=60)
+@case(timeout=60, waits=True)
 def delay_and_duration(ctx):
     """Nothing comes before the delay; the duration is that of what was recorded."""
     path, program = ctx.path("delay.extprof"), ctx.write("delay.rb", "def run(s) = (t = Process.clock_gettime(1) + s; 1 "

@@ -455,7 +455,7 @@ def sends_pprof_to_datadog(ctx):
     return "%d forms: %s" % (len(spans), ", ".join("%s %d" % pair for pair in sorted(truth.items())))
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120, waits=True)
 def goes_on_after_failures(ctx):
     """503, 429 with its time, 502 and 504, a connection that breaks in the middle of a request and one that breaks before the
     answer, a time over: nothing is lost. What broke before the answer comes twice, and nothing else does."""
@@ -681,7 +681,7 @@ def damage(path, *statements):
     os.utime(path, (time.time() - 100,) * 2)
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120, waits=True)
 def leaves_out_what_is_damaged(ctx):
     """No recording, a damaged block, times of centuries, modes that are none: told once, and others are sent. One without an end and
     without a sample has nothing to send."""
@@ -736,7 +736,7 @@ def has_the_answer_in_the_status(ctx):
     return "%d requests in %.1f s: %s" % (sink.seen, took, said)
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120, waits=True)
 def throws_no_history_away(ctx):
     """A receiver of another kind has nothing left out; one that refuses each request has five left out, and no more; 500 as the answer
     to one request is left out after five tries."""
@@ -807,7 +807,7 @@ work.(30)
 """
 
 
-@case(timeout=150, patient=True)
+@case(timeout=150, waits=True)
 def sends_the_rest_of_what_goes_on(ctx):
     """A recording that did not end, of which a part was sent, and which goes on: in requests of one mode each what was interrupted
     between two modes, and in others all that comes later; nothing twice. A gap is left out. It is lost if it goes before that."""
@@ -875,7 +875,7 @@ def sends_the_rest_of_what_goes_on(ctx):
     return "%d forms, %d of them before it went on; %d requests: %s" % (forms, before, len(documents), said)
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120, waits=True)
 def reads_later_what_it_cannot_read_now(ctx):
     """A file that cannot be opened for a while is not left out for ever: the rest comes with the next push, and other recordings come
     meanwhile. After 413 a gap of centuries is passed in a moment."""
@@ -913,7 +913,7 @@ def reads_later_what_it_cannot_read_now(ctx):
     return "%s; three centuries in %.1f s" % (said, took)
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120, waits=True)
 def lets_others_push_between(ctx):
     """A push between two looks of --follow does not end it: it goes on when that has ended."""
     paths = history(ctx, seconds=2)
@@ -961,7 +961,7 @@ def sends_the_first_ones_of_a_full_folder(ctx):
     return "%d requests of two recordings" % sink.seen
 
 
-@case(timeout=150, patient=True)
+@case(timeout=150, waits=True)
 def follows_a_daemon(ctx):
     """The unit is one that systemd understands. What a daemon records comes in while it goes on; a file that is removed before it was sent is lost, and told; one that a daemon
     left after kill -9 is sent."""

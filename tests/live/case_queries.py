@@ -19,7 +19,7 @@ def questions():
         return re.findall(r"^### ([^\n]*)\n    extprof ([^\n]*)\n\n```\n(.*?)\n```$", f.read(), re.M | re.S)
 
 
-@case(timeout=90)
+@case(timeout=90, waits=True)
 def of_the_docs(ctx):
     """Each command answers, with the columns of the page; and what can be known is right."""
     if not shutil.which("jq"):

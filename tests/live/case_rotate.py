@@ -185,7 +185,7 @@ loop { serve("short") { spin 0.03; sleep 0.03 } }
     return "%d short ones of %d are whole" % (got["request=short", 1], got["request=short", 0])
 
 
-@case(timeout=120)
+@case(timeout=120, waits=True)
 def sums_are_those_of_one(ctx):
     """Beside a recording in one file; each file has its own time, no sample is in two, and all add up to the program's clock."""
     ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
@@ -302,7 +302,7 @@ def calls_are_in_the_file_of_their_time(ctx):
     return "%d files, %s, %d at another side; %.1f ms between two files" % (len(paths), counted, len(outside), held[len(held) // 2])
 
 
-@case(timeout=90)
+@case(timeout=90, waits=True)
 def trend_of_a_method(ctx):
     """A row for each file, with what SQL has of it and what the program's clocks say; the change is told where the program changed."""
     ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
@@ -569,7 +569,7 @@ def killed(ctx):
     return "%d and %d samples" % (samples_of(ctx, paths[0]), samples_of(ctx, paths[1]))
 
 
-@case(timeout=120)
+@case(timeout=120, waits=True)
 def pauses(ctx):
     """A pause over the time of several files: none is made meanwhile, and nothing of it is in any."""
     ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))

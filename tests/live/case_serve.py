@@ -508,7 +508,7 @@ def took(call):
     return time.monotonic() - began
 
 
-@case(timeout=150, patient=True)
+@case(timeout=150, waits=True)
 def slow_clients_hold_up_nobody(ctx):
     """1,000 connections that say nothing, bytes that come one by one, pages that nobody takes, a process that hangs."""
     folder = ctx.path("recordings")

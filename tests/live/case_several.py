@@ -185,7 +185,7 @@ def have_the_requests_of_each(ctx):
     return "%s requests" % " + ".join(str(len(rows)) for rows in single)
 
 
-@case(timeout=90)
+@case(timeout=90, waits=True)
 def that_do_not_fit(ctx):
     """What differs is an error that says which file, and nothing is written."""
     good = record(ctx, "a", "a.extprof", seconds="300ms")

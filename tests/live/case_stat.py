@@ -447,7 +447,7 @@ def memory(ctx):
         first["resident_bytes"], truth[0]["VmRSS"], got["resident_bytes"], got["peak_bytes"]))
 
 
-@case(timeout=120)
+@case(timeout=120, waits=True)
 def children_from_before(ctx):
     """A child that was there before counts from the beginning of extprof, as its parent does, with every reader; so do its
     page faults. What it used before is in no row of a profile."""

@@ -79,7 +79,7 @@ def wait_for(ctx, count, timeout=30):
     harness.until(lambda: len(dumps(ctx)) >= count, "there are not %d dumps" % count, timeout=timeout)
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120, waits=True)
 def idle_is_not_stuck(ctx):
     """A pool that waits for work, a timer, a logger and a thread that accepts: ten seconds, requests, and ten seconds again.
     Then a request hangs: it was looked all the time."""
@@ -129,7 +129,7 @@ def deadlocked_requests(ctx):
     return "after %.1f s: %s" % (took, got[0])
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120, waits=True)
 def waits_on_a_socket(ctx):
     """A request waits on a socket for ever: one dump with its label, its stack and the socket.  The same again is another one."""
     ruby, port, daemon = start(ctx)
@@ -152,7 +152,7 @@ def waits_on_a_socket(ctx):
     return text.split("\n")[1]
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120, waits=True)
 def a_listener_is_told_once(ctx):
     """A thread without a label reads what somebody sends it now and then: it may be told the first time, and not again."""
     ruby, port, daemon = start(ctx)

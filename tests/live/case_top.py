@@ -341,7 +341,7 @@ def cpu_time(pid):
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
-@case(timeout=120)
+@case(timeout=120, waits=True)
 def head(ctx):
     """The figures of the head are those of the kernel's account, of the GVL and of ruby's own account of its collector."""
     p = ctx.ruby(ctx.write("head.rb", HEAD))
@@ -481,7 +481,7 @@ threads[0].join
 """
 
 
-@case(timeout=120)
+@case(timeout=120, waits=True)
 def threads_that_rest(ctx):
     """Timers, reapers and pools between jobs are apart in windows of a second: what is left is what the program's clock says."""
     p = ctx.ruby(ctx.write("rests.rb", RESTS))

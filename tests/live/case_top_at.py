@@ -76,7 +76,7 @@ def overlap(spans, name, since, until):
     return sum(max(0, min(b / 1e9, until) - max(a / 1e9, since)) for n, a, b in spans if n == name)
 
 
-@case(timeout=180)
+@case(timeout=180, waits=True)
 def what_it_did_then(ctx):
     """Each of ten seconds: how long two methods lasted by the program's clock, and waits that began before and ended later."""
     daemon = case_daemon.start(ctx, "--rotate", "5s", "--name", "at_what_it_did_then.rb", "-F", "199", "-m", "cpu,wall")
@@ -227,7 +227,7 @@ def processes(ctx):
     return "RSS %s; CPU %s" % (" ".join(told), ", ".join(seen.values()))
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120, waits=True)
 def what_there_is(ctx):
     """A time at which nothing was recorded: it says what there is.  Times are said in several ways, of a folder and of a file."""
     # It computes in each second: a sleep is shorter than the windows.
@@ -284,7 +284,7 @@ def what_there_is(ctx):
     return none.err.strip()[-120:]
 
 
-@case(timeout=120)
+@case(timeout=120, waits=True)
 def steps_in_time(ctx):
     """On a screen: back and forth by the interval, over a time without a recording, at both ends; other intervals and views."""
     ruby, s = ctx.ruby(ctx.write("at_steps_in_time.rb", PHASES)), case_top.Screen(ctx)
@@ -354,7 +354,7 @@ def steps_in_time(ctx):
     return "steps of 1 and 2 s, over a gap, to both ends"
 
 
-@case(timeout=120)
+@case(timeout=120, waits=True)
 def threads_that_rest(ctx):
     """Timers, reapers and pools between jobs are apart in windows of a second, as in live ones: what is left is what the clock says."""
     p = ctx.ruby(ctx.write("at_rests.rb", case_top.RESTS))
@@ -412,7 +412,7 @@ sleep
 """
 
 
-@case(timeout=120)
+@case(timeout=120, waits=True)
 def two_at_one_time(ctx):
     """Recordings of one time: it counts once, and CPU times are as programs know them.  Those of two machines have their own processes."""
     script = ctx.write("at_burns.rb", "require 'io/wait'\n" + BURNS)

@@ -97,7 +97,7 @@ gets
 """
 
 
-@case(timeout=90)
+@case(timeout=90, waits=True)
 def holders_are_parts_of_a_wait(ctx):
     """Seven of eight threads wait for the GVL, each for the six others in turn: the wait has its whole length with --holder, too."""
     for options in ((), ("--holder",)):
@@ -112,7 +112,7 @@ def holders_are_parts_of_a_wait(ctx):
     return "gvl>400% of 700 %"
 
 
-@case(timeout=180, patient=True)
+@case(timeout=180, waits=True)
 def keeps_what_is_around(ctx):
     """Threads wait for the GVL: less than the limit, then more.  The files have 2 s on both sides of the second, and others go."""
     ruby, reader = begin(ctx, "-m", "cpu,gvl", "--trigger", "gvl>50%", "--around", "2s", "-F", "199")
@@ -144,7 +144,7 @@ def keeps_what_is_around(ctx):
     return "%s; %.1f s in %d files of %.1f s" % (text[-40:], kept / 1e9, len(files_of(ctx)), (ended - began) / 1e9)
 
 
-@case(timeout=120)
+@case(timeout=120, waits=True)
 def waits_count_when_they_were(ctx):
     """One thread never waits for more than all of a second, however its waits end; two do, and fire each time."""
     ruby, reader = begin(ctx, "-m", "wall", "--trigger", "sleep>130%", "--around", "1s")
@@ -162,7 +162,7 @@ def waits_count_when_they_were(ctx):
     return "; ".join(text[-40:] for _, text in events)
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120, waits=True)
 def idle_at_the_end(ctx):
     """The last file has no sample: files are counted right, and where nothing has fired nothing is left."""
     ruby, reader = begin(ctx, "--trigger", "exit", "--around", "1s")
@@ -184,7 +184,7 @@ def idle_at_the_end(ctx):
     return said.strip().splitlines()[-1][-60:]
 
 
-@case(timeout=180)
+@case(timeout=180, waits=True)
 def pauses_of_the_collector(ctx):
     """Of pauses that the program measures, those above the limit fire, each."""
     ruby, reader = begin(ctx, "-m", "cpu,gc", "--trigger", "pause>1h", "--around", "1s")
@@ -223,7 +223,7 @@ def pauses_of_the_collector(ctx):
     return "limit %.0f ms: %s" % (limit / 1e6, " ".join("%.0f" % (t[2] / 1e6) for t in told))
 
 
-@case(timeout=180)
+@case(timeout=180, waits=True)
 def slow_requests(ctx):
     """Of requests those that last longer fire, with their label, and are kept from their begin on."""
     ruby, reader = begin(ctx, "-m", "wall", "--trigger", "label:request>400ms", "--around", "1s", "-F", "199")
@@ -247,7 +247,7 @@ def slow_requests(ctx):
     return "%d of %d requests: %s" % (len(slow), len(slow) + len(quick), ", ".join("%s %s s" % n for n in names))
 
 
-@case(timeout=180)
+@case(timeout=180, waits=True)
 def memory(ctx):
     """It fires when the process gets above, once, and again when it was below meanwhile."""
     ruby, reader = begin(ctx, "--trigger", "rss>200MB", "--around", "1s")
@@ -285,7 +285,7 @@ def ends(ctx):
     return "%s" % [text[-30:] for _, text in events]
 
 
-@case(timeout=120, patient=True)
+@case(timeout=120, waits=True)
 def by_hand_and_the_newest(ctx):
     """SIGUSR1 fires; --keep leaves the newest files that are kept."""
     ruby, reader = begin(ctx, "--trigger", "exit", "--around", "1s", "--keep", "4")

@@ -43,21 +43,26 @@ class Timeout(BaseException):
 
 
 class Case:
-    def __init__(self, name, group, run, timeout, bpf, patient, alone):
+    def __init__(self, name, group, run, timeout, bpf, lane, alone):
         self.name, self.group, self.run, self.timeout, self.bpf = name, group, run, timeout, bpf
-        self.patient, self.alone = patient, alone
+        self.lane, self.alone = lane, alone
 
 
-def case(timeout, bpf=True, patient=False, alone=False):
+# Cases of a lane run one after the other, beside those of the other lanes.
+MAIN, PATIENT, WAITS = "main", "patient", "waits"
+
+
+def case(timeout, bpf=True, patient=False, waits=False, alone=False):
     """A test: a function of a Context that returns a line about what it measured.
     Its name is group-function; it fails when it raises. It may return Counted instead.
-    A patient case mostly waits, and measures no time of a CPU: it runs beside the others. It builds nothing that they
-    build, too. A case that is to be alone has no patient one beside it: it checks which probes of the VM are in use, and a
-    probe is in use in all processes of a ruby."""
+    A patient case measures no time of a CPU: it runs beside the others. One that waits takes little CPU time (a third of
+    its time or less, EXTPROF_TESTS_CPU=1 tells), and what it measures stands a busy machine: it runs beside both. They build
+    nothing that others build, too. A case that is to be alone has none of these beside it: it checks which probes of the VM
+    are in use, and a probe is in use in all processes of a ruby."""
     def register(f):
         group = f.__module__.replace("case_", "")
         name = group + "-" + f.__name__.replace("_", "-")
-        CASES.append(Case(name, group, f, timeout, bpf, patient, alone))
+        CASES.append(Case(name, group, f, timeout, bpf, WAITS if waits else PATIENT if patient else MAIN, alone))
         return f
     return register
 

@@ -12,7 +12,7 @@ import time
 import traceback
 
 import harness
-from harness import BUILD, CASES, EXTPROF, NO_BPF, PATIENCE, RUBY, SUMMARY, Context, Counted, Failed, Timeout
+from harness import BUILD, CASES, EXTPROF, MAIN, NO_BPF, PATIENCE, PATIENT, RUBY, SUMMARY, WAITS, Context, Counted, Failed, Timeout
 
 # So many cases that failed run a second time, after the others: the machine was busy, or a random figure was out of its
 # bounds, once. Where more have failed, none does.
@@ -122,19 +122,24 @@ def run_all(cases, sums):
         if result.failed:
             failed.append((c, result))
 
-    beside = Beside([c for c in cases if c.patient])
+    lanes = [Beside(lane, [c for c in cases if c.lane == lane]) for lane in (PATIENT, WAITS)]
     try:
         for c in cases:
-            if not c.patient:
-                beside.hold_up(c.alone)
+            if c.lane == MAIN:
+                for lane in lanes:
+                    lane.hold_up(c.alone)
                 ended(c, *run_case(c))
-                for done in beside.done(wait=False):
-                    ended(*done)
-        beside.hold_up(False)
-        for done in beside.done(wait=True):
-            ended(*done)
+                for lane in lanes:
+                    for done in lane.done(wait=False):
+                        ended(*done)
+        for lane in lanes:
+            lane.hold_up(False)
+        for lane in lanes:
+            for done in lane.done(wait=True):
+                ended(*done)
     finally:
-        beside.end()
+        for lane in lanes:
+            lane.end()
     return failed
 
 
@@ -161,8 +166,8 @@ def show(sums, c, result, seconds=None):
 class Turn:
     """Two processes take turns. Who waits for its turn comes next: it has the gate meanwhile."""
 
-    def __init__(self):
-        self.gate, self.turn = (open(os.path.join(BUILD, "live." + name), "w", encoding="utf-8") for name in ("gate", "turn"))
+    def __init__(self, lane):
+        self.gate, self.turn = (open(os.path.join(BUILD, "live.%s.%s" % (lane, name)), "w", encoding="utf-8") for name in ("gate", "turn"))
 
     def take(self):
         fcntl.flock(self.gate, fcntl.LOCK_EX)
@@ -174,15 +179,15 @@ class Turn:
 
 
 class Beside:
-    """Runs cases one after the other in a process of its own, beside those of this process."""
+    """Runs the cases of a lane one after the other in a process of its own, beside those of this process."""
 
-    def __init__(self, cases):
+    def __init__(self, lane, cases):
         self.left, self.pid, self.pipe, self.rest = list(cases), 0, -1, b""
         self.turn, self.held = None, False
         if not cases:
             return
         os.makedirs(BUILD, exist_ok=True)
-        self.turn = Turn()
+        self.turn = Turn(lane)
         self.pipe, end = os.pipe()
         sys.stdout.flush()
         self.pid = os.fork()
@@ -196,7 +201,7 @@ class Beside:
             # What our cases leave behind is ours: the end of another case does not kill it.
             harness.MARK_VALUE = "%d-%d" % (os.getpid(), time.time_ns())
             signal.signal(signal.SIGTERM, signal.default_int_handler)
-            turn = Turn()
+            turn = Turn(lane)
             for c in cases:
                 turn.take()
                 result, seconds = run_case(c)
@@ -219,7 +224,7 @@ class Beside:
         while self.left and (wait or select.select([self.pipe], [], [], 0)[0]):
             data = os.read(self.pipe, 65536)
             if not data:
-                found += [(c, Counted(0, 1, 0, "the process that runs patient cases has ended before its result"))
+                found += [(c, Counted(0, 1, 0, "the process that runs these cases has ended before its result"))
                           for c in self.left]
                 self.left = []
                 break
