@@ -204,7 +204,7 @@ def descriptors(ctx):
         p.tell("fork 10 0.002")
         while p.line() != "done":
             pass
-    # Idle helpers are kept, eight at most, and there are those that have ended and were not waited for yet.
+    # One idle helper of each kind is kept, and others for some seconds. There are those that have ended and were not waited for yet.
     harness.until(lambda: count()[0] <= before[0] + 16 and count()[1] <= before[1] + 3,
                   lambda: "%s descriptors of helpers and of all else, %s before" % (count(), before))
     after = count()

@@ -16,7 +16,7 @@
 #include "base/proc_file.h"
 #include "parser/helper.h"
 
-enum { ADD, HANG, SPIN, CRASH, OPEN, COUNT_FILES, WHO, SLEEP };
+enum { ADD, HANG, SPIN, CRASH, OPEN, COUNT_FILES, WHO, SLEEP, NAP };
 
 struct question {
 	uint32_t what;
@@ -63,7 +63,8 @@ static int work(const void *data, size_t size, int *fd, void *to)
 			answer->sum += fcntl(i, F_GETFD) >= 0;
 		break;
 	case SLEEP:
-		nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
+	case NAP:
+		nanosleep(&(struct timespec){ .tv_nsec = q->what == NAP ? 2000000 : 300000000 }, NULL);
 		/* fall through */
 	case WHO:
 		answer->sum = (uint64_t)syscall(SYS_getpid);
@@ -224,6 +225,47 @@ TEST(helpers_of_a_role_that_wait_leave_room_for_others)
 	CHECK_INT(first.sum, again.sum);
 }
 
+static const struct helper_role second = {
+	.name = "extprof-second", .answer_size = sizeof(struct answer), .begin = begin, .work = work,
+};
+
+#define TURNS 60
+
+static pid_t pids_seen[8 * TURNS * 2];
+static int pids_count;
+
+static void *ask_both(void *result)
+{
+	const struct question q = { .what = NAP };
+	const struct helper_request r = { .data = &q, .size = sizeof(q), .fd = -1, .owner = 1, .timeout = 60000000000 };
+	struct answer answer;
+
+	for (int i = 0; i < 2 * TURNS && !*(int *)result; i++) {
+		*(int *)result = helper__ask(i % 2 ? &role : &second, &r, &answer, NULL);
+		pids_seen[__atomic_fetch_add(&pids_count, 1, __ATOMIC_RELAXED)] = (pid_t)answer.sum;
+	}
+	return NULL;
+}
+
+/* Each search asks one role after the other, and eight are done at once: none makes a helper anew each time. */
+TEST(helpers_of_two_roles_are_used_again)
+{
+	int different = 0;
+
+	pids_count = 0;
+	in_threads(8, ask_both);
+	for (int i = 0; i < pids_count; i++) {
+		int before = 0;
+
+		while (before < i && pids_seen[before] != pids_seen[i])
+			before++;
+		different += before == i;
+	}
+	printf("\t%d helpers for %d requests\n", different, pids_count);
+	CHECK_INT(pids_count, 8 * 2 * TURNS);
+	CHECK(different <= 16 + 2);
+}
+
 /* A program that forks and goes on has helpers of its own, and does not take the parent's answers. */
 TEST(helpers_of_a_forked_process)
 {
@@ -323,5 +365,31 @@ TEST(helper_that_is_made_late_has_nothing_of_what_came_meanwhile)
 	CHECK_INT(seen_by_a_new_one(), 2);
 	since = 0;
 	helpers__hold();
+	helpers__release();
+}
+
+TEST(helpers_that_nobody_needs_end)
+{
+	struct answer answer;
+	pid_t first;
+	int many;
+
+	helpers__hold();
+	in_threads(8, ask_slowly);
+	pids_count = 0;
+	in_threads(8, ask_both);
+	many = count_called("extprof-test", &first);
+	CHECK(many > 1 && many <= 8);
+	CHECK(count_called("extprof-second", &first) <= 8);
+	helpers__rest(deadline__now());
+	CHECK_INT(count_called("extprof-test", &first), many);
+	/* One of each role stays. */
+	helpers__rest(deadline__now() + 6000000000ull);
+	for (int i = 0; i < 500 && count_called("extprof-test", &first) + count_called("extprof-second", &first) > 2; i++)
+		usleep(10000);
+	CHECK_INT(count_called("extprof-second", &first), 1);
+	CHECK_INT(count_called("extprof-test", &first), 1);
+	CHECK_INT(ask(WHO, 1, 10000, NULL, &answer), 0);
+	CHECK_INT((pid_t)answer.sum, first);
 	helpers__release();
 }

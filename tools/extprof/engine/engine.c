@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/state.h"
+#include "parser/helper.h"
 #include "ruby/name_retention.h"
 
 /* How often samples are drained.  Names have to be read while the target
@@ -152,6 +153,7 @@ static void look_around(struct engine *e, uint64_t now)
 		session__follow(e->session);
 	from = deadline__cpu_time();
 	check_memory(e);
+	helpers__rest(now);
 	e->look_at = now + engine__interval(LOOK_INTERVAL, LOOK_INTERVAL_MOST, from);
 }
 

@@ -18,8 +18,10 @@
 #include "parser/helper_message.h"
 #include "parser/maker.h"
 
-/* Helpers that wait for work, of all roles: as many as there are threads that search. */
+/* Helpers of a role that wait for work: as many as there are threads that search. */
 #define IDLE_MAX 8u
+/* ns.  One that has waited for so long ends, but the last one of its role. */
+#define REST_TIME 5000000000ull
 /* A helper of a patient role that lacks a CPU for so many times its timeout hangs. */
 #define PATIENCE 20u
 #define NOBODY UINT64_MAX
@@ -32,6 +34,7 @@ struct helper {
 	int socket, pidfd;
 	pid_t pid;
 	uint64_t owner;		/* of its last request */
+	uint64_t since;		/* it waits for work */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -180,13 +183,13 @@ static struct helper *take(const struct helper_role *role, uint64_t owner, int *
 	return h;
 }
 
-/* Of those that wait, by role; NULL: all.  The lock is held. */
+/* Of those that wait.  The lock is held. */
 static uint32_t idle_of(const struct helper_role *role)
 {
 	uint32_t count = 0;
 
 	for (const struct helper *h = idle; h; h = h->next)
-		count += !role || h->role == role;
+		count += h->role == role;
 	return count;
 }
 
@@ -200,43 +203,51 @@ static void give_up(struct helper *h)
 	ended = h;
 }
 
-/* Make room for one of that role: of the role that has the most, the one that has waited longest ends.  The lock is held. */
-static bool make_room(const struct helper_role *role)
+/* Those that have waited long were needed together for a while.  The list begins with the one that waits since the shortest time.
+ * The lock is held. */
+static void end_rested(uint64_t now)
 {
-	struct helper **longest = NULL, *h;
-	uint32_t most = idle_of(role);
+	for (struct helper **at = &idle, *h; (h = *at);) {
+		const struct helper *same = idle;
 
-	for (struct helper **at = &idle; *at; at = &(*at)->next) {
-		uint32_t count = idle_of((*at)->role);
-
-		if ((*at)->role != role && (count > most || (longest && (*longest)->role == (*at)->role))) {
-			longest = at;
-			most = count;
+		while (same != h && same->role != h->role)
+			same = same->next;
+		if (same == h || now < h->since + REST_TIME) {
+			at = &h->next;
+			continue;
 		}
+		*at = h->next;
+		h->owner = NOBODY;
+		give_up(h);
 	}
-	if (!longest)
-		return false;
-	h = *longest;
-	*longest = h->next;
-	h->owner = NOBODY;
-	give_up(h);
-	return true;
 }
 
 /* Put it back, or have it ended. */
 static void give_back(struct helper *h, bool usable)
 {
 	pthread_mutex_lock(&lock);
-	if (usable && idle_of(NULL) >= IDLE_MAX && !make_room(h->role)) {
+	if (usable && idle_of(h->role) >= IDLE_MAX) {
 		usable = false;
 		h->owner = NOBODY;
 	}
 	if (usable) {
+		h->since = deadline__now();
 		h->next = idle;
 		idle = h;
 	} else {
 		give_up(h);
 	}
+	pthread_mutex_unlock(&lock);
+}
+
+void helpers__rest(uint64_t now)
+{
+	uint32_t of_owner;
+
+	pthread_mutex_lock(&lock);
+	forget_those_of_parent();
+	end_rested(now);
+	reap(NOBODY, &of_owner);
 	pthread_mutex_unlock(&lock);
 }
 

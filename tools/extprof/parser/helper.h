@@ -67,4 +67,7 @@ int helper__ask(const struct helper_role *role, const struct helper_request *req
 void helpers__hold(void);
 void helpers__release(void);
 
+/* To be called now and then, with deadline__now(): those that nobody has needed for some seconds end, but one of each role. */
+void helpers__rest(uint64_t now);
+
 #endif /* EXTPROF_HELPER_H */

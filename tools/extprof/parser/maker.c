@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -12,12 +13,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/proc_file.h"
 #include "parser/copy.h"
 #include "parser/helper_message.h"
 #include "parser/sandbox.h"
 
-/* ms.  It has nothing to wait for but a CPU. */
+/* ms.  It has nothing to wait for but a CPU, and memory. */
 #define TIMEOUT 2000
+/* So many times as long, if it is seen to wait for these. */
+#define PATIENCE 10
+/* Makers that were killed and have not ended yet. */
+#define ENDING_MAX 8
 
 struct order {
 	maker_serve serve;
@@ -26,6 +32,9 @@ struct order {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int to_maker = -1, maker_pidfd = -1;
+static pid_t maker_pid;
+static int ending[ENDING_MAX];		/* their pidfds */
+static uint32_t ending_count;
 
 /* -- in the maker ----------------------------------------------------------------------------- */
 
@@ -57,18 +66,41 @@ static void __attribute__((noreturn)) make_helpers(int socket)
 
 /* -- in the program --------------------------------------------------------------------------- */
 
+static bool has_ended(int pidfd)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG | __WALL) || info.si_pid;
+}
+
+/* Wait for those that have ended. */
+static void reap(void)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < ending_count; i++) {
+		if (has_ended(ending[i]))
+			close(ending[i]);
+		else
+			ending[left++] = ending[i];
+	}
+	ending_count = left;
+}
+
 static void end(void)
 {
 	struct pollfd p = { .fd = maker_pidfd, .events = POLLIN };
-	siginfo_t info;
 
+	reap();
 	if (maker_pidfd < 0)
 		return;
 	syscall(SYS_pidfd_send_signal, maker_pidfd, SIGKILL, NULL, 0);
 	close(to_maker);
-	if (poll(&p, 1, TIMEOUT) == 1)
-		waitid(P_PIDFD, (id_t)maker_pidfd, &info, WEXITED | WNOHANG | __WALL);
-	close(maker_pidfd);
+	poll(&p, 1, TIMEOUT);
+	if (!has_ended(maker_pidfd) && ending_count < ENDING_MAX)
+		ending[ending_count++] = maker_pidfd;
+	else
+		close(maker_pidfd);
 	to_maker = maker_pidfd = -1;
 }
 
@@ -89,6 +121,7 @@ static int begin(void)
 	close(pair[1]);
 	if (pid > 0) {
 		to_maker = pair[0];
+		maker_pid = pid;
 		return 0;
 	}
 	pid = -errno;
@@ -97,18 +130,33 @@ static int begin(void)
 	return pid;
 }
 
+/* A new maker is made late, of a process that has grown: this one is given time as long as it has something to do. */
+static bool answers(void)
+{
+	struct pollfd p = { .fd = to_maker, .events = POLLIN };
+	struct proc_stat stat;
+
+	for (int i = 0; i < PATIENCE; i++) {
+		if (poll(&p, 1, TIMEOUT) == 1)
+			return true;
+		if (proc_stat__read(&stat, maker_pid, 0) || (stat.state != 'R' && stat.state != 'D'))
+			break;
+	}
+	return poll(&p, 1, 0) == 1;
+}
+
 /* -EIO: the maker has ended, or does not answer. */
 static int ask(maker_serve serve, const void *role, int socket, pid_t *pid, int *pidfd)
 {
 	const struct order order = { .serve = serve, .role = role };
-	struct pollfd p = { .events = POLLIN };
 	int32_t result = 0;
-	int err = begin();
+	int err;
 
+	reap();
+	err = begin();
 	if (err)
 		return err;
-	p.fd = to_maker;
-	if (helper_message__send(to_maker, 0, &order, sizeof(order), socket) || poll(&p, 1, TIMEOUT) != 1 ||
+	if (helper_message__send(to_maker, 0, &order, sizeof(order), socket) || !answers() ||
 	    helper_message__receive(to_maker, &result, NULL, 0, pidfd) || (result > 0 && *pidfd < 0)) {
 		end();
 		return -EIO;
@@ -151,5 +199,8 @@ void maker__forget(void)
 		close(maker_pidfd);
 		close(to_maker);
 	}
+	for (uint32_t i = 0; i < ending_count; i++)
+		close(ending[i]);
+	ending_count = 0;
 	to_maker = maker_pidfd = -1;
 }
