@@ -205,7 +205,7 @@ def descriptors(ctx):
         while p.line() != "done":
             pass
     # One idle helper of each kind is kept, and others for some seconds. There are those that have ended and were not waited for yet.
-    harness.until(lambda: count()[0] <= before[0] + 16 and count()[1] <= before[1] + 3,
+    harness.until(lambda: count()[0] <= before[0] + 8 and count()[1] <= before[1] + 3,
                   lambda: "%s descriptors of helpers and of all else, %s before" % (count(), before))
     after = count()
     end(reader, said, ctx.path("out.folded"))
