@@ -34,6 +34,13 @@ STDOUT.sync = true
 puts "ready"
 loop { lock.synchronize { left(16) }; sleep 0.003 }
 """
+# Two workers of a cluster: threads of the same name, which serve requests of the same labels at the same time.
+WORKERS = """
+STDOUT.sync = true
+2.times { fork { Thread.new { Thread.current.name = "srv tp 1"; loop { Fiber.with_labels(endpoint: "same") { sleep 0.3 }; sleep 0.02 } }.join } }
+puts "ready"
+sleep
+"""
 # Names that would end an element, a string or a comment, and begin a script.
 HOSTILE = """
 EVIL = %w[</script><script>window.hacked=1</script> <img/src=x/onerror=window.hacked=2> <!--<script> "><svg/onload=window.hacked=3> ' \\u2028]
@@ -224,6 +231,32 @@ def requests(ctx, s, folder):
                              value["value"])[0][0]) for path in files(folder))
         check(own == wanted and own, "%s: %d ns behind the link, SQL %d", value["value"], own, wanted)
     return "%d requests" % by["count"]
+
+
+@case(timeout=120, patient=True)
+def requests_of_two_workers(ctx):
+    """The flame graph of a request has nothing of the other process, whose thread has its name, its labels and its time."""
+    if not chromium.find():
+        return "NOT run: there is no browser here"
+    folder = record(ctx, WORKERS, "-s")
+    s = Server(ctx, folder)
+    slow = [r for r in data_of(s.ok("requests?by=endpoint"))["slowest"]["requests"] if r["whole"]]
+    with chromium.Browser(ctx.directory) as browser:
+        browser.window(1600, 900)
+        browser.open(s.url + "requests?by=endpoint")
+        links = browser.run('Array.from(document.querySelectorAll("#slowest a")).map(a => a.href)')
+        shown = browser.run('document.getElementById("shown").textContent')
+        pids = browser.run('Array.from(document.querySelectorAll("#slowest tr")).slice(1).map(r => r.cells[12].textContent)')
+    every = data_of(s.ok("requests?by=endpoint"))["slowest"]["requests"]
+    check(len(links) == len(every) and len({r["pid"] for r in slow}) == 2, "%d links of %d requests", len(links), len(every))
+    check(pids == [str(r["pid"]) for r in every], "processes: %s", pids)
+    check(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d to .*\(\d\.\d\d s\)", shown), "the time: %s", shown)
+    for link, r in [(link, r) for link, r in zip(links, every) if r["whole"]][:8]:
+        page = s.ok(link.split(s.token + "/")[1].replace("flamegraph?", "save?format=json&mode=wall&"))
+        amount = sum(m["amount"] for m in page["modes"])
+        check(amount == sum(r["parts"].values()), "a request has %d ns, its flame graph %d", sum(r["parts"].values()), amount)
+    s.end()
+    return "%d requests of two workers" % len(slow)
 
 
 def comparison(ctx, s, folder, begin):

@@ -45,6 +45,11 @@ function day(ns) {
   var d = new Date(Number(BigInt(ns) / 1000000n));
   return d.getFullYear() + "-" + two(d.getMonth() + 1) + "-" + two(d.getDate());
 }
+// From when to when, both as texts.
+function times(s) {
+  return day(s[0]) + " " + clock(s[0]) + " to " + (day(s[1]) !== day(s[0]) ? day(s[1]) + " " : "") + clock(s[1]) + " (" +
+    duration(BigInt(s[1]) - BigInt(s[0])) + ")";
+}
 function cells(row, list) {
   list.forEach(function (c) { add(row, c[2] || "td", c[0], c[1] ? { "class": "n" } : {}); });
 }

@@ -46,7 +46,7 @@ int serve_requests__write(const struct serve_making *m, const struct serve_files
 	const char *filters[SERVE_FILTERS], *key = m->request->by;
 	struct writing w = { .options = serve_page__options(m->request, filters) };
 	json_t *data = json_object(), *labels = labels_of(m, f), *by = NULL, *slowest = NULL;
-	uint64_t begin = 0, end;
+	uint64_t begin = 0, end = 0;
 	int err;
 
 	if (!*key)
@@ -69,6 +69,7 @@ int serve_requests__write(const struct serve_making *m, const struct serve_files
 	json_object_set_new(data, "by", by ? by : json_null());
 	json_object_set_new(data, "slowest", slowest ? slowest : json_null());
 	json_object_set_new(data, "begin", serve_page__ns(begin));
+	json_object_set_new(data, "end", serve_page__ns(end));
 	json_object_set_new(data, "key", json_string(key));
 	json_object_set_new(data, "labels", labels);
 	json_object_set_new(data, "since", serve_page__ns(m->request->span.since));

@@ -45,26 +45,28 @@
     var table, row, begin, links;
     add(page, "h2", "The longest requests, times in ms");
     table = add(add(page, "div", null, { "class": "table" }), "table", null, { id: "slowest" });
-    heads(table, ["begin", "duration", "+ up to"], ["thread", "labels", ""]);
+    heads(table, ["begin", "duration", "+ up to"], ["pid", "thread", "labels", ""]);
     D.slowest.requests.forEach(function (r) {
       begin = BigInt(D.begin) + BigInt(Math.round(r.begin_s * 1e9));
       row = add(table, "tr");
       cells(row, [[clock(begin, true), 1], [ms(r.duration), 1], [(r.whole ? "" : "? ") + ms(r.before + r.after), 1]]);
       partCells(row, r.parts);
-      cells(row, [[r.thread, 0], [Object.keys(r.labels).map(function (k) { return k + "=" + r.labels[k]; }).join(", "), 0]]);
+      cells(row, [[r.pid, 0], [r.thread, 0], [Object.keys(r.labels).map(function (k) { return k + "=" + r.labels[k]; }).join(", "), 0]]);
       links = add(row, "td");
       // A begin is rounded to what a number has room for.
       graph(links, "flame graph", String(begin - 1000n), String(begin + BigInt(r.duration) + 1000n),
-        [["by", D.key], condition("thread", r.thread)].concat(Object.keys(r.labels).slice(0, 6).map(function (k) {
+        [["by", D.key], ["filter", "process=" + r.pid], condition("thread", r.thread)].concat(Object.keys(r.labels).slice(0, 6).map(function (k) {
           return condition("label:" + k, r.labels[k]);
         })).filter(Boolean));
     });
   }
 
-  var bar, select;
+  var bar, select, shown;
   add(page, "h1", "Requests");
   bar = add(page, "div", null, { "class": "bar" });
   link(bar, "timeline", address("", [["since", D.since], ["until", D.until]]));
+  shown = [D.since !== "0" ? D.since : D.begin, D.until !== "0" ? D.until : D.end];
+  if (shown[1] !== "0") { add(bar, "span", times(shown), { "class": "soft", id: "shown" }); }
   if (!D.by) {
     add(page, "p", "No sample of this time has a label: Fiber.with_labels sets them.", { "class": "error", id: "error" });
     return;

@@ -73,9 +73,7 @@
     add(page, "h1", "Recordings of " + (Object.keys(hosts).sort().slice(0, 5).join(", ") || "unknown machines"));
     shown = [D.since !== "0" ? D.since : D.begin, D.until !== "0" ? D.until : D.end];
     if (D.end !== "0") {
-      add(page, "div", day(shown[0]) + " " + clock(shown[0]) + " to " + (day(shown[1]) !== day(shown[0]) ? day(shown[1]) + " " : "") +
-        clock(shown[1]) + " (" + duration(BigInt(shown[1]) - BigInt(shown[0])) + "), " + D.files_of_time + " of " + D.all_files +
-        " recordings", { "class": "soft", id: "shown" });
+      add(page, "div", times(shown) + ", " + D.files_of_time + " of " + D.all_files + " recordings", { "class": "soft", id: "shown" });
     }
     bar = add(page, "div", null, { "class": "bar" });
     select = add(add(bar, "label", "mode "), "select", null, { id: "mode" });
