@@ -162,6 +162,28 @@ TEST(recording_without_an_end)
 	tear_down_recording();
 }
 
+/* A file that the daemon writes at the moment: which ruby it was is in the rows of the processes alone. */
+TEST(recording_without_an_end_of_several_processes)
+{
+	struct reports reports;
+
+	CHECK(!set_up_recording(1));
+	CHECK_INT(processes__add(&processes), 1);
+	processes.rows[1].pid = 78;
+	strcpy(processes.rows[1].command, "sidekiq");
+	send_some();
+	name_all();
+	CHECK(!recording_sink__tick(&sink, deadline__now() + 2 * WRITER_BLOCK_NS));
+	recording_writer__destroy(sink.writer);
+	sink.writer = NULL;
+	CHECK(!read_report(NULL, NULL, &reports, &output_folded));
+	CHECK_INT(reports.list[0].processes.count, 2);
+	CHECK_STRING(reports.list[0].meta.command, "");
+	CHECK_STRING(reports.list[0].meta.ruby_version, "3.4.5");
+	reports__free(&reports);
+	tear_down_recording();
+}
+
 /* The numbers of frames and processes begin anew, the file goes on. */
 TEST(recording_goes_on_after_a_restart)
 {

@@ -44,10 +44,15 @@ static int complete_meta(const struct recording_profile *p, const struct input *
 	until = in->until < in->last ? in->until : in->last;
 	m->accounting.taken = m->accounting.whole = in->rows[mode];
 	snprintf(m->ended, sizeof(m->ended), "the recording did not end");
-	for (uint32_t i = 0; i < report->processes.count && report->processes.count == 1; i++) {
-		m->pid = report->processes.rows[i].pid;
-		snprintf(m->command, sizeof(m->command), "%s", report->processes.rows[i].command);
-		snprintf(m->ruby_version, sizeof(m->ruby_version), "%s", report->processes.rows[i].ruby_version);
+	for (uint32_t i = 0; i < report->processes.count; i++) {
+		const struct process_row *row = &report->processes.rows[i];
+
+		if (report->processes.count == 1) {
+			m->pid = row->pid;
+			snprintf(m->command, sizeof(m->command), "%s", row->command);
+		}
+		if (!*m->ruby_version)
+			snprintf(m->ruby_version, sizeof(m->ruby_version), "%s", row->ruby_version);
 	}
 	return set_duration(in, from, until, m, d);
 }
