@@ -508,6 +508,7 @@ TEST(together_folder)
 	CHECK(extprof_folder_open(&folder, "test_folder/c.extprof", -1, &error) == -ENOTDIR && !folder);
 	CHECK(extprof_folder_open(&folder, "test_folder/gone", -1, &error) == -ENOENT && !folder);
 	CHECK_INT(error.code, EXTPROF_RECORDING);
+	CHECK_STRING(error.text, "the folder test_folder/gone cannot be read: No such file or directory");
 	CHECK_INT(system("rm -r test_folder"), 0);
 }
 

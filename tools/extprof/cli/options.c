@@ -131,7 +131,7 @@ error_t options__need_files(struct options *o, struct argp_state *state)
 	if (o->file_count)
 		return 0;
 	if (access(EXTPROF_FOLDER, F_OK))
-		FAIL("which recording? Name its file, or its folder");
+		FAIL("which recording? Name its file, or its folder: the daemon's, " EXTPROF_FOLDER ", is not there");
 	return options__add_file(o, EXTPROF_FOLDER) ? ENOMEM : 0;
 }
 
@@ -139,7 +139,7 @@ error_t options__need_files(struct options *o, struct argp_state *state)
 static error_t add_file(struct options *o, const struct command_line *line, const char *file, struct argp_state *state)
 {
 	if (o->file_count == line->files_most)
-		FAIL("it takes %u arguments at most, and %s is one more", line->files_most, file);
+		FAIL("it takes %u argument%s at most, and %s is one more", line->files_most, line->files_most == 1 ? "" : "s", file);
 	return options__add_file(o, file) ? ENOMEM : 0;
 }
 

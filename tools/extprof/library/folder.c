@@ -132,7 +132,7 @@ int extprof_folder_open(struct extprof_folder **result, const char *path, int in
 		return no_memory(error);
 	directory = opendir(path);
 	if (!directory)
-		err = error__set(error, DIAG_RECORDING, errno, "the folder cannot be read: %s", strerror(errno));
+		err = error__set(error, DIAG_RECORDING, errno, "the folder %s cannot be read: %s", path, strerror(errno));
 	while (!err && (errno = 0, entry = readdir(directory))) {
 		char *name;
 
@@ -142,7 +142,7 @@ int extprof_folder_open(struct extprof_folder **result, const char *path, int in
 		      add_file(folder, name, interrupt_fd, error);
 	}
 	if (!err && errno)
-		err = error__set(error, DIAG_RECORDING, errno, "the folder cannot be read: %s", strerror(errno));
+		err = error__set(error, DIAG_RECORDING, errno, "the folder %s cannot be read: %s", path, strerror(errno));
 	if (directory)
 		closedir(directory);
 	if (err) {
