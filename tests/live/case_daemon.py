@@ -469,7 +469,9 @@ def reads_its_configuration(ctx):
     check(rates == [49, 99, 99], "rates: %s", rates)
     modes = case_rotate.sql(ctx, paths[0], "SELECT group_concat(name, ',') FROM modes")
     check(modes == [["wall,cpu"]], "modes: %s", modes)
-    for text, says in (("rat = 5\n", "line 1: there is no option"), ("rate = x\n", "x is no rate"), ("pid = 1\n", "there is no option")):
+    for text, says in (("rat = 5\n", "line 1: there is no option"), ("rate = x\n", "x is no rate"), ("pid = 1\n", "there is no option"),
+                       ("rate = x\n", "the configuration is %s" % ctx.path("wrong.conf")), ("keep-for = 7\n", "7 of what?"),
+                       ("metrics-label = x\n", "--metrics-label is for --metrics")):
         run = ctx.extprof("daemon", "--config", ctx.write("wrong.conf", text), ctx.path("history"))
         check(run.status == harness.USAGE and says in run.err, "%r: status %d: %s", text, run.status, run.err)
     run = ctx.extprof("daemon", "--config", ctx.path("gone.conf"), ctx.path("history"))

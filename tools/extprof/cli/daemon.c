@@ -85,8 +85,8 @@ static void tell_status(const struct daemon *d, const char *path, const struct f
 	char text[512];
 
 	extprof_recording_progress(d->run.recording, &p);
-	snprintf(text, sizeof(text), "WATCHDOG=1\nSTATUS=%s at %u Hz, %" PRIu64 " samples, %" PRIu64 " lost; %" PRIu64 " files, %.1f MB",
-		 path ? path : "", d->cost.cost.rate, p.samples, p.lost, state->files, (double)state->bytes / 1e6);
+	snprintf(text, sizeof(text), "WATCHDOG=1\nSTATUS=%s at %u Hz, %" PRIu64 " samples, %" PRIu64 " lost; %" PRIu64 " file%s, %.1f MB",
+		 path ? path : "", d->cost.cost.rate, p.samples, p.lost, state->files, state->files == 1 ? "" : "s", (double)state->bytes / 1e6);
 	notify__send(text);
 }
 
@@ -119,7 +119,7 @@ static void log_file(struct daemon *d, const char *path, const struct folder_sta
 	uint64_t now = clock__now();
 	double used = daemon_cost__cpu_time();
 
-	fprintf(stderr, "extprof: records into %s; %" PRIu64 " files, %.1f MB", path, state->files, (double)state->bytes / 1e6);
+	fprintf(stderr, "extprof: records into %s; %" PRIu64 " file%s, %.1f MB", path, state->files, state->files == 1 ? "" : "s", (double)state->bytes / 1e6);
 	if (d->logged)
 		fprintf(stderr, "; extprof has used %.2f %% of a CPU", 100 * (used - d->used) / ((double)(now - d->logged) / 1e9));
 	fputs("\n", stderr);

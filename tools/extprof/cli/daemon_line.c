@@ -30,6 +30,11 @@ static int parse_with(struct options *o, const struct daemon_line *line, const s
 	return err;
 }
 
+static const char *config_path(const struct options *given)
+{
+	return given->values[OPTION_CONFIG].given ? given->values[OPTION_CONFIG].text : EXTPROF_CONFIG;
+}
+
 /* The options once more, of a configuration that has been read. */
 static int repeat(struct options *o, const struct daemon_line *line, const struct config *config)
 {
@@ -38,6 +43,9 @@ static int repeat(struct options *o, const struct daemon_line *line, const struc
 
 	if (!err)
 		err = parse_with(o, line, &given, config);
+	/* The command line alone was right. */
+	if (err && config->count)
+		fprintf(stderr, "extprof: the configuration is %s\n", config_path(&given));
 	options__free(&given);
 	return err;
 }
@@ -46,7 +54,7 @@ static int repeat(struct options *o, const struct daemon_line *line, const struc
 static int read_config(struct config *config, const struct options *given)
 {
 	bool named = given->values[OPTION_CONFIG].given;
-	const char *path = named ? given->values[OPTION_CONFIG].text : EXTPROF_CONFIG;
+	const char *path = config_path(given);
 	struct extprof_error e = { .size = sizeof(e) };
 	char why[512];
 	int err = config__read(config, path, OPTION_OF_DAEMON, why, sizeof(why));

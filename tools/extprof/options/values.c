@@ -302,7 +302,7 @@ static int parse_time(const struct option_row *row, const char *text, uint64_t *
 	uint64_t ns;
 
 	if (value__duration(text, &ns))
-		return say(why, size, row, text, "time: seconds, or with s, ms, m or h");
+		return say(why, size, row, text, "time: seconds, or with s, ms, m, h or d");
 	if (row->most && (ns < row->least || ns > row->most))
 		return say(why, size, row, text, "time from %g s to %g s", (double)row->least / 1e9,
 			   (double)row->most / 1e9);
