@@ -142,6 +142,12 @@ def goes_on_after_kill(ctx):
     check(set(before) <= set(files(ctx)), "files are gone: %s", set(before) - set(files(ctx)))
     run = ctx.extprof("report", ctx.path("history"), "-m", "cpu", "-f", "folded", "--since", at(killed - 10))
     check(run.status == 0 and sum(folded_of(run).values()) > 0, "status %d: %s", run.status, run.err)
+    # A file that was killed in its first seconds has nothing, and counts for no time.
+    start(ctx, "--name", "daemon_killed.rb").kill()
+    run = ctx.extprof("report", ctx.path("history"), "-m", "cpu", "-f", "folded", "--since", "200ms", "--until", "2")
+    check(run.status == 0 and sum(folded_of(run).values()) > 0, "by the begin: status %d: %s", run.status, run.err)
+    run = ctx.extprof("report", ctx.path("history"), "--since", "2001-01-01", "--until", "2001-01-02")
+    check(run.status == 74 and " from 20" in run.err, "status %d: %s", run.status, run.err)
     return "%d files before, %d after; nothing for %.1f s" % (len(before), len(files(ctx)), time.time() - killed)
 
 

@@ -32,7 +32,9 @@ static int add(struct recorded_list *c, const char *path, uint64_t begin, uint64
 		c->list = list;
 		c->room = room;
 	}
-	c->begin = !c->count || begin < c->begin ? begin : c->begin;
+	/* One that was killed in its first seconds has no begin. */
+	if (begin && (!c->begin || begin < c->begin))
+		c->begin = begin;
 	c->end = end > c->end ? end : c->end;
 	c->list[c->count] = (struct recorded_candidate){ .path = strdup(path), .begin = begin, .end = end, .of_folder = of_folder };
 	return c->list[c->count++].path ? STATUS_OK : no_memory();
