@@ -259,6 +259,38 @@ def requests_of_two_workers(ctx):
     return "%d requests of two workers" % len(slow)
 
 
+@case(timeout=120, patient=True)
+def what_is_not_there_is_said(ctx):
+    """An empty folder, a time of which nothing is, a file that is cut, threads that only rest."""
+    if not chromium.find():
+        return "NOT run: there is no browser here"
+    os.mkdir(ctx.path("empty"))
+    folder = record(ctx, PROGRAM.replace("STDOUT.sync", "fork { sleep }\nSTDOUT.sync"), "-s")
+    with open(files(folder)[0], "rb") as f, open(os.path.join(folder, "cut.extprof"), "wb") as to:
+        to.write(f.read()[:20000])
+    os.utime(os.path.join(folder, "cut.extprof"), (0, 0))
+    empty, s = Server(ctx, ctx.path("empty")), Server(ctx, folder)
+    with chromium.Browser(ctx.directory) as browser:
+        def text(of):
+            return browser.run('(document.getElementById("%s") || {}).textContent' % of)
+        browser.window(1600, 900)
+        browser.open(empty.url)
+        check(text("error") == "There is no recording here yet.", "an empty folder: %s", text("error"))
+        browser.open(s.url + "?since=1000000000000000000&until=1000000600000000000")
+        check(re.fullmatch(r"no recording is of that time: they are of 20.* to .* s\)", text("error")), "no such time: %s", text("error"))
+        browser.open(s.url)
+        check(text("shown").endswith("2 of 2 recordings; 1 of them cannot be read, see below"), "a cut file: %s", text("shown"))
+        names = [p["name"] for p in data_of(s.ok(""))["timeline"]["processes"]]
+        check(names.count("") == 1, "processes: %s", names)
+        rows = 'document.getElementById("cells").dataset.rows'
+        check(browser.run(rows) == str(len(names) - 1), "%s rows of %s", browser.run(rows), names)
+        browser.run('document.querySelector("[data-state=idle]").click()')
+        check(browser.run(rows) == str(len(names)), "with those at rest %s rows", browser.run(rows))
+    empty.end()
+    s.end()
+    return "%d rows" % len(names)
+
+
 def comparison(ctx, s, folder, begin):
     spans = [(begin + a * 1000000, begin + b * 1000000) for a, b in ((300, 1700), (2400, 3800))]
     text = s.ok("diff?mode=cpu&since=%d&until=%d&with-since=%d&with-until=%d" % (*spans[1], *spans[0]))

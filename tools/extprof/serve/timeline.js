@@ -69,11 +69,13 @@
   }
   function head() {
     var hosts = {}, bar, select, part = D.since !== "0" || D.until !== "0", shown;
+    var unreadable = D.files.filter(function (f) { return f.unreadable; }).length;
     D.files.forEach(function (f) { if (f.about && f.about.host) { hosts[f.about.host] = true; } });
-    add(page, "h1", "Recordings of " + (Object.keys(hosts).sort().slice(0, 5).join(", ") || "unknown machines"));
+    add(page, "h1", "Recordings of " + (Object.keys(hosts).sort().slice(0, 5).join(", ") || (D.files_of_time ? "unknown machines" : "no machine")));
     shown = [D.since !== "0" ? D.since : D.begin, D.until !== "0" ? D.until : D.end];
     if (D.end !== "0") {
-      add(page, "div", times(shown) + ", " + D.files_of_time + " of " + D.all_files + " recordings", { "class": "soft", id: "shown" });
+      add(page, "div", times(shown) + ", " + D.files_of_time + " of " + D.all_files + " recordings" +
+        (unreadable ? "; " + unreadable + " of them cannot be read, see below" : ""), { "class": "soft", id: "shown" });
     }
     bar = add(page, "div", null, { "class": "bar" });
     select = add(add(bar, "label", "mode "), "select", null, { id: "mode" });
@@ -129,8 +131,13 @@
     }
     return top;
   }
+  // Threads that only rest need no room while that is hidden.
+  function rows() {
+    var shown = t.processes.filter(function (p) { return p.name || most(p); });
+    return shown.length ? shown : t.processes;
+  }
   function draw() {
-    var ratio = window.devicePixelRatio || 1, width = canvas.clientWidth || 1180, high = t.processes.length * (ROW + GAP) + AXIS;
+    var processes = rows(), ratio = window.devicePixelRatio || 1, width = canvas.clientWidth || 1180, high = processes.length * (ROW + GAP) + AXIS;
     var w = width / t.columns, total = 0;
     swatches.forEach(function (x) { x[0].style.background = x[1][dark.matches ? 2 : 1]; });
     canvas.style.height = high + "px";
@@ -139,7 +146,7 @@
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.font = FONT;
     pen.textBaseline = "middle";
-    t.processes.forEach(function (p, i) {
+    processes.forEach(function (p, i) {
       var y = i * (ROW + GAP) + GAP, top = most(p), c, at, part;
       pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--empty");
       pen.fillRect(0, y, width, ROW);
@@ -170,6 +177,7 @@
       pen.fillRect(chosen[0] * w, 0, (chosen[1] - chosen[0] + 1) * w, high - AXIS);
     }
     canvas.setAttribute("data-columns", t.columns);
+    canvas.setAttribute("data-rows", processes.length);
     canvas.setAttribute("data-sum", total);
   }
   function axis(width, y) {
@@ -310,6 +318,12 @@
     });
   }
 
+  // Why there is no timeline.
+  function nothing() {
+    if (!D.all_files) { return "There is no recording here yet."; }
+    return D.error + (D.end === "0" || D.files.some(function (f) { return !f.unreadable; }) ? "" : ": they are of " + times([D.begin, D.end]));
+  }
+
   head();
   if (t) {
     legend();
@@ -327,7 +341,7 @@
     if (D.error) { add(page, "p", D.error, { "class": "error", id: "error" }); }
   } else {
     zoomButton.disabled = true;
-    add(page, "p", D.error, { "class": "error", id: "error" });
+    add(page, "p", nothing(), { "class": "error", id: "error" });
   }
   triggers();
   recordings();
