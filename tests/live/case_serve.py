@@ -291,6 +291,34 @@ def what_is_not_there_is_said(ctx):
     return "%d rows" % len(names)
 
 
+# Fifteen that work little, one after the other, and then one that works more.
+MANY = """
+STDOUT.sync = true
+15.times { |i| fork { $0 = "little#{i}"; loop { 20000.times { }; sleep 0.2 } }; sleep 0.1 }
+fork { $0 = "most"; loop { } }
+puts "ready"
+sleep
+"""
+
+
+@case(timeout=120, patient=True)
+def the_busiest_come_first(ctx):
+    """Rows are in the order of their time; those of small processes are one, until they are asked for."""
+    if not chromium.find():
+        return "NOT run: there is no browser here"
+    s = Server(ctx, record(ctx, MANY, "-s"))
+    with chromium.Browser(ctx.directory) as browser:
+        browser.window(1600, 900)
+        browser.open(s.url + "?mode=cpu")
+        rows = [browser.run('document.getElementById("cells").dataset.%s' % name) for name in ("rows", "first")]
+        check(rows[0] == "13" and re.fullmatch(r"\[process \d+ most\]", rows[1]), "rows: %s", rows)
+        browser.run('document.getElementById("each").click()')
+        every = int(browser.run('document.getElementById("cells").dataset.rows'))
+        check(every >= 16, "%d rows", every)
+    s.end()
+    return "%d rows" % every
+
+
 def comparison(ctx, s, folder, begin):
     spans = [(begin + a * 1000000, begin + b * 1000000) for a, b in ((300, 1700), (2400, 3800))]
     text = s.ok("diff?mode=cpu&since=%d&until=%d&with-since=%d&with-until=%d" % (*spans[1], *spans[0]))

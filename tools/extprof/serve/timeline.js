@@ -14,9 +14,11 @@
   // In columns, both included; null: nothing is selected.
   var chosen = null, anchor = null, drags = false, timer = null;
   var other = D.with_since !== "0" ? [BigInt(D.with_since), BigInt(D.with_until)] : null;
-  var canvas, pen, chosenText, links, frame, zoomButton;
+  var canvas, pen, chosenText, links, frame, zoomButton, everyRow;
 
-  var ROW = t ? Math.max(46, Math.min(150, Math.floor(300 / Math.max(1, t.processes.length)))) : 0;
+  // The flame graph is below: rows of more processes are one, unless they are asked for.
+  var FEW = 12, few = t && t.processes.length > FEW + 1 ? t.processes.slice(0, FEW).concat(together(t.processes.slice(FEW))) : null;
+  var each = !few;
 
   // With what lasts in the span and ends behind it: it is drawn, and is in no sum.
   function whole() {
@@ -41,7 +43,22 @@
         to.cells[key] = to.cells[key] ? to.cells[key].map(sum) : p.cells[key];
       }
     });
+    // Those with most time come first; what others share, and what only rests, is the end.
+    of.processes.sort(function (a, b) { return busy(b) - busy(a); });
     return of;
+  }
+  function busy(process) {
+    if (!process.name || process.name === "other processes") { return process.name ? -1 : -2; }
+    return Object.keys(process.sums).reduce(function (sum, key) { return key === "idle" ? sum : sum + process.sums[key]; }, 0);
+  }
+  function together(list) {
+    var all = { name: "others", sums: {}, cells: {} };
+    list.forEach(function (p) {
+      Object.keys(p.cells).forEach(function (key) {
+        all.cells[key] = all.cells[key] ? all.cells[key].map(function (a, i) { return a + p.cells[key][i]; }) : p.cells[key];
+      });
+    });
+    return all;
   }
   function column(c) { return BigInt(t.wall) + BigInt(t.from) + BigInt(c) * BigInt(t.width); }
   // What the pages are asked for: the selection, or what the page shows.
@@ -82,6 +99,13 @@
     D.modes.forEach(function (m) { add(select, "option", m).selected = m === D.mode; });
     select.addEventListener("change", function () { go([D.since, D.until], select.value); });
     zoomButton = button(bar, "zoom to the selection", zoom, { id: "zoom" });
+    if (few) {
+      everyRow = button(bar, "each process", function () {
+        each = !each;
+        everyRow.setAttribute("aria-pressed", String(each));
+        draw();
+      }, { id: "each", "aria-pressed": "false" });
+    }
     if (part) {
       button(bar, "zoom out", zoomOut, { id: "out" });
       button(bar, "whole time", function () { go(["0", "0"], D.mode); }, { id: "whole" });
@@ -133,11 +157,12 @@
   }
   // Threads that only rest need no room while that is hidden.
   function rows() {
-    var shown = t.processes.filter(function (p) { return p.name || most(p); });
+    var shown = (each ? t.processes : few).filter(function (p) { return p.name || most(p); });
     return shown.length ? shown : t.processes;
   }
   function draw() {
-    var processes = rows(), ratio = window.devicePixelRatio || 1, width = canvas.clientWidth || 1180, high = processes.length * (ROW + GAP) + AXIS;
+    var processes = rows(), ROW = Math.max(46, Math.min(150, Math.floor(300 / processes.length)));
+    var ratio = window.devicePixelRatio || 1, width = canvas.clientWidth || 1180, high = processes.length * (ROW + GAP) + AXIS;
     var w = width / t.columns, total = 0;
     swatches.forEach(function (x) { x[0].style.background = x[1][dark.matches ? 2 : 1]; });
     canvas.style.height = high + "px";
@@ -178,6 +203,7 @@
     }
     canvas.setAttribute("data-columns", t.columns);
     canvas.setAttribute("data-rows", processes.length);
+    canvas.setAttribute("data-first", processes[0].name);
     canvas.setAttribute("data-sum", total);
   }
   function axis(width, y) {
