@@ -155,6 +155,8 @@ TEST(flamegraph_has_the_whole_tree)
 	/* By samples: a is label 0, b 1, c 2. */
 	CHECK(strstr(text, "\"root\":[1,0],\n\"runs\":[\n[0,2,0,0,1,-1],\n[0,5,0,1,-1,2],\n[5,1,0,2],\n[2,1,0,1]]};") != NULL);
 	CHECK(strstr(text, "id=\"hidden\"") == NULL);
+	/* The title of what has no command of its own, as a file of the daemon that it writes at the moment. */
+	CHECK(strstr(text, "y=\"24\">several programs</text>") != NULL);
 	read_back();
 	check_widths(true);
 	tear_down();

@@ -231,7 +231,7 @@ static void add_about(struct page *p)
 	/* Above the frames, also when these are scrolled. */
 	text__addf(&p->out, "<g id=\"head\"><rect class=\"page\" width=\"100%%\" height=\"%u\"/>\n", p->top - 2);
 	text__addf(&p->out, "<text class=\"title\" id=\"title\" x=\"%g\" y=\"24\">", PAD);
-	text__add_xml(&p->out, m->command);
+	text__add_xml(&p->out, *m->command ? m->command : "several programs");
 	text__adds(&p->out, p->diff ? ": before and after</text>\n" : "</text>\n");
 	if (p->diff) {
 		add_meta_line(p, 42, p->diff->lines[0]);
