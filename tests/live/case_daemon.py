@@ -685,6 +685,12 @@ def a_kernel_without_types(ctx):
     run = ctx.extprof("report", ctx.path("history"), "-m", "cpu", "--unit", "samples", "-f", "folded").ok()
     got = folded_of(run)
     check(sum(got.values()) > 10 and len(spans) > 2, "%s of %d turns", got, len(spans))
+    # Modes that were asked for are not left out.
+    asked = ctx.start(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/kernel/btf && exec "$@"', "sh", harness.EXTPROF, "daemon", "--config",
+                       ctx.path("none.conf"), "-m", "cpu,syscall", ctx.path("asked")], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    asked.says("no /sys/kernel/btf/vmlinux")
+    status = asked.wait(30)
+    check(status == 71, "mode syscall without eBPF: status %d", status)
     return "%s samples" % got
 
 

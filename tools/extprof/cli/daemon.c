@@ -208,7 +208,7 @@ static int create(struct run *run, struct extprof_error *e)
 	struct options *o = run->options;
 	int err = run__create(run, e);
 
-	if (!err || o->values[OPTION_MODES].given || (e->code != EXTPROF_NO_BPF && e->code != EXTPROF_PERMISSION))
+	if (!err || o->values[OPTION_MODE].given || (e->code != EXTPROF_NO_BPF && e->code != EXTPROF_PERMISSION))
 		return err;
 	extprof_recording_destroy(run->recording);
 	run->recording = NULL;
