@@ -250,6 +250,28 @@ def killed_while_recording(ctx):
     return "%d samples in %d blocks" % (total, count_blocks(path))
 
 
+@case(timeout=120, patient=True)
+def processes_of_one_that_was_killed(ctx):
+    """Each process has its samples in the table, although nobody wrote the account."""
+    path = ctx.path("killed.extprof")
+    ruby = ctx.ruby("-e", "def turn = 1000.times { }\n3.times { |i| fork { loop { turn; sleep 0.002 * i } } }\nputs 'ready'\n$stdout.flush\nsleep")
+    ruby.expect("ready")
+    reader = ctx.extprof_start("record", "-p", ruby.pid, "-s", "-m", "cpu,wall", "-F", "199", "-o", path)
+    ctx.attached(reader)
+    harness.until(lambda: count_blocks(path) >= 2, "no blocks come", timeout=40)
+    reader.signal(signal.SIGKILL)
+    reader.wait()
+    for modes in ("cpu", "wall"):
+        out = ctx.extprof("report", path, "-m", modes, "--group-by", "process").ok().out
+        table = out[out.index("\nProcesses\n"):]
+        rows = {int(pid): (int(n), cpu) for pid, n, cpu in re.findall(r"^ +(\d+) +(\d+) +\S+ +(\S+) ", table, re.M)}
+        truth = dict((int(pid), int(n)) for pid, n in sql(ctx, path, "SELECT pid, count(*) FROM samples WHERE mode='%s' GROUP BY 1" % modes))
+        check({pid: n for pid, (n, _) in rows.items() if n} == truth and len(truth) >= 3, "%s, not %s", rows, truth)
+        check(re.search(r"^ +all +%d " % sum(truth.values()), table, re.M), "%s, not %d", table[-300:], sum(truth.values()))
+        check({cpu for _, cpu in rows.values()} == {"-"}, "CPU time that nobody knows: %s", rows)
+    return "%d samples of %d processes" % (sum(truth.values()), len(truth))
+
+
 def count_blocks(path):
     try:
         db = sqlite3.connect("file:%s?mode=ro" % path, uri=True)

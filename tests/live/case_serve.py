@@ -319,6 +319,44 @@ def the_busiest_come_first(ctx):
     return "%d rows" % every
 
 
+LATE = """
+STDOUT.sync = true
+90.times { |i| fork { $0 = "early#{i}"; 1 while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < 0.03; exit! } }
+Process.waitall
+fork { $0 = "late"; loop { } }
+puts "ready"
+sleep
+"""
+
+
+# ns of a sample, 499 times a second.
+PERIOD = 10 ** 9 // 499
+
+
+@case(timeout=120, patient=True)
+def one_that_begins_late_has_its_row(ctx):
+    """More processes than rows: those that have most are shown by name, whenever they began, and the rest is one row."""
+    ruby = ctx.ruby(ctx.write("late.rb", "gets\n" + LATE), stdin=subprocess.PIPE)
+    path = ctx.path("late.extprof")
+    reader = ctx.extprof_start("record", "-v", "-p", ruby.pid, "-s", "-m", "cpu", "-F", "499", "-o", path)
+    reader.says("it is measured")
+    ruby.tell("go")
+    ruby.expect("ready")
+    time.sleep(3)
+    reader.signal(signal.SIGINT)
+    reader.communicate()
+    counts = [(command, int(n)) for command, n in sql(ctx, path, "SELECT max(command), count(*) FROM samples GROUP BY pid")]
+    truth = dict(counts)["late"]
+    check(len(counts) > 64, "%d processes have samples", len(counts))
+    s = Server(ctx, path)
+    rows = {p["name"]: sum(p["sums"].values()) for p in data_of(s.ok("?mode=cpu"))["timeline"]["processes"]}
+    s.end()
+    late = [n for name, n in rows.items() if name.endswith(" late]")]
+    check(late == [truth * PERIOD] and len(rows) == 64 and "other processes" in rows, "%s of %s: %s", late, truth, rows)
+    check(sum(rows.values()) == PERIOD * sum(n for _, n in counts), "%s, not %s", rows, counts)
+    return "%d samples of %d, in %d rows" % (truth, sum(n for _, n in counts), len(rows))
+
+
 def comparison(ctx, s, folder, begin):
     spans = [(begin + a * 1000000, begin + b * 1000000) for a, b in ((300, 1700), (2400, 3800))]
     text = s.ok("diff?mode=cpu&since=%d&until=%d&with-since=%d&with-until=%d" % (*spans[1], *spans[0]))

@@ -373,7 +373,7 @@ def a_daemon_marks_them(ctx):
     do(ruby, "burn", 3)
     err = case_daemon.end(daemon)
     rows = [dict(zip(("at", "pid", "text", "unix_ns", "time_ns"), r)) for r in sql(
-        ctx, ctx.path("history"), "SELECT at, coalesce(pid, 0), text, unix_ns, time_ns FROM triggers")]
+        ctx, ctx.path("history"), "SELECT at, coalesce(pid, 0), text, unix_ns, time_ns FROM triggers ORDER BY time_ns")]
     for r in rows:
         r.update({key: int(r[key]) for key in ("pid", "unix_ns", "time_ns")})
     kinds = {what: [r for r in rows if r["text"].endswith(what)] for what in ("(exit)", "(pause>1ms)", "SIGUSR1")}
@@ -383,6 +383,17 @@ def a_daemon_marks_them(ctx):
     check(collected[0] < at["(pause>1ms)"]["time_ns"] <= collected[1] and at["(pause>1ms)"]["pid"] == ruby.pid, "%s: %s", at, collected)
     check(abs(at["SIGUSR1"]["unix_ns"] / 1e9 - asked) < 0.5 and at["SIGUSR1"]["at"] in (case_daemon.at(asked), case_daemon.at(asked + 0.5)),
           "%s, asked at %.3f", at, asked)
+    # A report of a part of the time tells the first one of that part.
+    began = number(ctx, case_daemon.files(ctx)[0], "SELECT value FROM meta WHERE key='started_monotonic_ns'")
+    parts = 0
+    for before, event in zip([began, *(r["time_ns"] for r in rows)], rows):
+        if event["time_ns"] - before < 20e6:
+            continue
+        span = ["--since", "%.3fs" % ((event["time_ns"] - began) / 1e9 - 0.01)]
+        told = re.findall(r"^trigger: (.*)", ctx.extprof("report", ctx.path("history"), "-m", "cpu", *span).out, re.M)
+        check(told == ["%s %s" % (event["at"], event["text"])], "%s: %s, not %s", span, told, event)
+        parts += 1
+    check(parts >= 2, "%d parts", parts)
     # Two can fire in one step: the log has the last of them, and how many there were.
     told = re.findall(r"^extprof: trigger: (.*?)(?:, and (\d+) before it)?$", err, re.M)
     check(sum(1 + int(n or 0) for _, n in told) == 3 and {t for t, _ in told} <= {"%s %s" % (r["at"], r["text"]) for r in rows}, "%s: %s", told, rows)

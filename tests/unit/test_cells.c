@@ -115,3 +115,20 @@ TEST(cells_have_the_ends_of_numbers)
 	CHECK_STRING(cell_kind__name(STATE_GVL), "gvl");
 	cells__free(&c);
 }
+
+TEST(cells_keep_rows_for_those_that_have_most)
+{
+	static struct cells c;
+
+	memset(&c, 0, sizeof(c));
+	cells__set_time(&c, 0, 1000);
+	cells__keep(&c, 7000);
+	for (uint32_t key = 1; key <= 200; key++)
+		CHECK_INT(cells__add(&c, key, STATE_RUNNING, 1, 1, 1), 0);
+	CHECK_INT(cells__add(&c, 7000, STATE_RUNNING, 999, 999, 5), 0);
+	CHECK_INT(c.count, CELLS_ROWS_MAX);
+	CHECK_INT(c.rows[0].key, 7000);
+	CHECK_INT(c.rows[0].sums[STATE_RUNNING], 5);
+	CHECK_INT(c.rows[CELLS_ROWS_MAX - 1].sums[STATE_RUNNING], 200 - (CELLS_ROWS_MAX - 2));
+	cells__free(&c);
+}

@@ -81,8 +81,13 @@ static void add_account(const struct report *r, const struct accounting *a, uint
 {
 	uint64_t sampled = process_table__sampled(r, a->cpu_taken);
 
+	/* A recording that did not end does not say it. */
+	if (!r->meta.cpu_time && r->meta.cpu_period)
+		text__addf(out, "  %8" PRIu64 "  %8.2f  %8s  %9s", a->taken, seconds(sampled), "-", "-");
+	else if (!r->meta.cpu_time)
+		text__addf(out, "  %8" PRIu64 "  %8s  %8s  %9s", a->taken, "-", "-", "-");
 	/* Without samples of what runs, CPU time that has none is no loss.  By chance samples can stand for more. */
-	if (r->meta.cpu_period && cpu_time < sampled)
+	else if (r->meta.cpu_period && cpu_time < sampled)
 		text__addf(out, "  %8" PRIu64 "  %8.2f  %8.2f  %9s", a->taken, seconds(sampled), seconds(cpu_time), "-");
 	else if (r->meta.cpu_period)
 		text__addf(out, "  %8" PRIu64 "  %8.2f  %8.2f  %9.2f", a->taken, seconds(sampled), seconds(cpu_time),

@@ -167,6 +167,7 @@ void recording_profile__destroy(struct recording_profile *p)
 	for (uint32_t i = 0; i < p->count; i++) {
 		recording_profile__leave(p, &p->inputs[i]);
 		recording_window__free(&p->inputs[i].window);
+		free(p->inputs[i].counts);
 	}
 	for (uint32_t i = 0; i < MODES_MAX; i++) {
 		report__free(&p->accounts[i]);

@@ -2,6 +2,7 @@
 /* Accounts of the recordings of a profile, and of its reports: processes, threads, losses, times. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "recording/profile_parts.h"
 
@@ -19,6 +20,29 @@ static int set_duration(const struct input *in, uint64_t from, uint64_t until, s
 	return err;
 }
 
+/* The rows of processes are of all modes that were asked for, as those of a recording that has ended are of all. */
+static void count_rows(const struct recording_profile *p, const struct input *in, struct report *report)
+{
+	struct accounting *all = &report->meta.all_modes;
+
+	memset(all, 0, sizeof(*all));
+	for (uint32_t i = 0; in->counts && i < report->processes.count && i + 1 < in->tables->process_count; i++) {
+		const uint64_t *counts = &in->counts[(i + 1) * (size_t)p->mode_count];
+		struct process_row *row = &report->processes.rows[i];
+		uint64_t sum = 0;
+
+		for (uint32_t mode = 0; mode < p->mode_count; mode++) {
+			sum += counts[mode];
+			row->cpu_taken += p->modes[mode] == &mode_cpu ? counts[mode] : 0;
+		}
+		row->kernel = (struct source_counters){ .taken = sum, .whole = sum };
+		row->received = (struct received){ .whole = sum };
+		all->taken += sum;
+		all->whole += sum;
+		all->cpu_taken += row->cpu_taken;
+	}
+}
+
 /* Complete the fields for a recording that has not ended, or for a part of a recording. */
 static int complete_meta(const struct recording_profile *p, const struct input *in, uint32_t mode, struct report *report,
 			 struct diag *d)
@@ -26,11 +50,14 @@ static int complete_meta(const struct recording_profile *p, const struct input *
 	struct report_meta *m = &report->meta;
 	uint64_t from = in->since > in->begin ? in->since : in->begin, until;
 	bool is_part = in->since || in->until != UINT64_MAX;
+	int err = is_part ? recording_window__trigger(in, report, d) : 0;
 	const char *why;
 
 	m->modes = p->mode_count;
 	if (!is_part || !in->wall || __builtin_add_overflow(in->wall, from - in->begin, &m->part_began))
 		m->part_began = 0;
+	if (err)
+		return err;
 	if (recording_reader__ended(in->reader, &why)) {
 		uint64_t end = in->begin + (uint64_t)(m->duration * 1e9) + m->paused;
 
@@ -44,6 +71,7 @@ static int complete_meta(const struct recording_profile *p, const struct input *
 	until = in->until < in->last ? in->until : in->last;
 	m->accounting.taken = m->accounting.whole = in->rows[mode];
 	snprintf(m->ended, sizeof(m->ended), "the recording did not end");
+	count_rows(p, in, report);
 	for (uint32_t i = 0; i < report->processes.count; i++) {
 		const struct process_row *row = &report->processes.rows[i];
 

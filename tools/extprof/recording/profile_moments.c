@@ -281,6 +281,42 @@ static struct cell_place *find_cells(const struct report *r, uint32_t *only)
 	return places;
 }
 
+struct process_total {
+	uint32_t node;
+	uint64_t total;
+};
+
+static int by_total(const void *a, const void *b)
+{
+	const struct process_total *x = a, *y = b;
+
+	return x->total != y->total ? (x->total < y->total ? 1 : -1) : x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* If there are more processes than rows, those that have most of the report have one: a server that began late is not among the others. */
+static int keep_largest(struct report *r, const struct cell_place *places)
+{
+	struct process_total *list;
+	uint32_t count = 0;
+
+	for (uint32_t i = 1; i < r->node_count; i++)
+		count += places[i].process == i;
+	if (count < CELLS_ROWS_MAX)
+		return 0;
+	list = calloc(count, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	count = 0;
+	for (uint32_t i = 1; i < r->node_count; i++)
+		if (places[i].process == i)
+			list[count++] = (struct process_total){ .node = i, .total = r->nodes[i].total };
+	qsort(list, count, sizeof(*list), by_total);
+	for (uint32_t i = 0; i < CELLS_ROWS_MAX - 1; i++)
+		cells__keep(r->cells, list[i].node);
+	free(list);
+	return 0;
+}
+
 /* A time of the clock, after the begin of the timelines. */
 static uint64_t placed(uint64_t at, uint64_t wall, uint64_t fallback)
 {
@@ -297,7 +333,7 @@ static int make_cells(struct placing *w, const struct recording_request *request
 
 		r->cells = calloc(1, sizeof(*r->cells));
 		w->places[i] = find_cells(r, &w->only[i]);
-		if (!r->cells || !w->places[i])
+		if (!r->cells || !w->places[i] || keep_largest(r, w->places[i]))
 			return recording_profile__no_memory(d);
 		r->cells->wall = r->timeline->wall;
 		cells__set_time(r->cells, placed(request->cells_since_at, r->cells->wall, r->timeline->from),

@@ -118,6 +118,7 @@ struct input {
 	} *thread_places;		/* by id of the thread; while timelines are made */
 	uint64_t last;			/* time of a sample */
 	bool *seen;			/* by id of a process: a sample of it was asked for; while they are added */
+	uint64_t *counts;		/* of such samples, by process and mode, if the recording did not end: else its account has them */
 	struct report_version version;	/* of the processes that were seen */
 	struct sample_times times;	/* of those that are cut */
 	struct window window;
@@ -272,6 +273,8 @@ int recording_window__add(struct recording_profile *p, struct input *in, const s
 /* The account of a report, which is that of all of the recording, becomes that of the time.  0 or negative errno with *d. */
 int recording_window__account(const struct recording_profile *p, const struct input *in, uint32_t mode, struct report *report,
 			      struct diag *d);
+/* The first trigger that fired in the time becomes the report's.  0 or negative errno with *d. */
+int recording_window__trigger(const struct input *in, struct report *report, struct diag *d);
 void recording_window__free(struct window *w);
 /* When the recording ends, and whether it has any of the time.  0 or negative errno with *d. */
 int recording_pieces__find_end(struct input *in, struct diag *d);

@@ -264,6 +264,8 @@ static int take(void *context, const struct recording_sample *samples, uint32_t 
 			return err;
 		in->rows[in->number_of[s->mode]]++;
 		in->seen[in->tables->threads[s->thread].process] = true;
+		if (in->counts)
+			in->counts[in->tables->threads[s->thread].process * (size_t)to->p->mode_count + (size_t)in->number_of[s->mode]]++;
 		err = add_sample(to->p, in, s, false);
 		if (err)
 			return err;
@@ -286,10 +288,13 @@ int recording_sums__add(struct recording_profile *p, struct input *in, struct di
 {
 	struct taking to = { .p = p, .in = in };
 	uint64_t from = recording_states__are_whole(p) ? 0 : p->filter.cuts ? in->past : in->since;
+	const char *why;
 	int err = 0;
 
 	in->seen = calloc(in->tables->process_count, sizeof(*in->seen));
-	if (!in->seen)
+	free(in->counts);
+	in->counts = recording_reader__ended(in->reader, &why) ? NULL : calloc((size_t)in->tables->process_count * p->mode_count, sizeof(*in->counts));
+	if (!in->seen || (!in->counts && !recording_reader__ended(in->reader, &why)))
 		return recording_profile__no_memory(d);
 	if (p->filter.cuts)
 		err = recording_window__begin(p, in, d);

@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
+#include "base/utc.h"
 #include "recording/profile_parts.h"
+#include "recording/schema.h"
 
 /* A look at the memory of a process is good for so long: of many processes each has its turn. */
 #define LOOK_MAX (60 * 1000000000ull)
@@ -194,6 +197,29 @@ static int set_threads(const struct account *a, uint32_t mode)
 		if (w->threads[i].mode == mode && w->threads[i].thread < a->in->tables->thread_count)
 			err = add_thread(a, &w->threads[i]);
 	return err;
+}
+
+/* The first one that fired in that time. */
+static int take_trigger(void *context, sqlite3_stmt *s)
+{
+	const struct account *a = context;
+	char at[UTC_SIZE], text[sizeof(a->report->meta.trigger)];
+	uint64_t after = (uint64_t)sqlite3_column_int64(s, 1) - a->in->begin;
+	const char *what = (const char *)sqlite3_column_text(s, 0);
+
+	snprintf(text, sizeof(text), "%s %s", utc__text(at, a->in->wall + after, false), what ? what : "");
+	text__clean(a->report->meta.trigger, sizeof(a->report->meta.trigger), text);
+	return 0;
+}
+
+int recording_window__trigger(const struct input *in, struct report *report, struct diag *d)
+{
+	struct account a = { .in = in, .report = report, .d = d };
+
+	*report->meta.trigger = '\0';
+	return recording_profile__rows(in, "SELECT n.text, time_ns FROM events JOIN strings n ON n.id=events.text WHERE kind=(SELECT id "
+				       "FROM strings WHERE text='" RECORDING_TRIGGER "') AND time_ns BETWEEN ? AND ? ORDER BY time_ns LIMIT 1",
+				       take_trigger, &a, d);
 }
 
 int recording_window__account(const struct recording_profile *p, const struct input *in, uint32_t mode, struct report *report,
