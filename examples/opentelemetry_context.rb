@@ -49,7 +49,7 @@ module OpenTelemetryContext
 
   def self.publish
     # OpenTelemetry knows spans in the main ractor alone.
-    return unless Ractor.main?
+    return unless Ractor.current == Ractor.main
 
     span = OpenTelemetry::Trace.current_span.context
     fiber = Fiber.current

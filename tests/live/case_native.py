@@ -770,7 +770,8 @@ def perf_map_of_yjit(ctx):
         t.p.kill()
         if os.path.exists(path):
             os.unlink(path)
-    check(len(names) > 10, "YJIT has written %d names", len(names))
+    # Of 3.4 those of its instructions, of 3.3 those of methods.
+    check(len(names) >= 3, "YJIT has written %d names", len(names))
     found = {l for s in profile.stacks for l in s.labels() if l in names}
     check(not found, "of YJIT's map: %s", found)
     stacks = below(profile, "chain")
