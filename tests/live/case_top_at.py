@@ -277,6 +277,10 @@ def what_there_is(ctx):
     check(wrong.status == 64, "status %d: %s", wrong.status, wrong.err)
     missing = ctx.extprof("top", "--at", "03:00", ctx.path("nowhere"))
     check(missing.status in (73, 74) and "nowhere" in missing.err, "%d %s", missing.status, missing.err)
+    # As `report` takes it: the recordings first.
+    for name in (ctx.path("history"), first):
+        other = ctx.extprof("top", name, "--at", clock(moment))
+        check(other.status == 64 and "options come first" in other.err, "%d %s", other.status, other.err)
     # A window that is partly recorded says so.
     part = at(ctx, int(ends[0]) + 2, "-i", "5").ok().out.split("\n")[0]
     recorded = float(re.search(r"  ([\d.]+) of 5 s recorded", part).group(1))

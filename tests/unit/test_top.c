@@ -898,4 +898,7 @@ TEST(top_options_are_understood)
 	CHECK(parse(&o, "-p", "12", "--count", "0", NULL));
 	CHECK(parse(&o, "-p", "12", "-m", "dance", NULL));
 	CHECK(parse(&o, "-p", "12", "-o", "file", NULL));
+	/* A recording is no command. */
+	CHECK(parse(&o, "/tmp", "--at", "03:00", NULL));
+	CHECK(parse(&o, "night.extprof", "--at", "03:00", NULL));
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/messages.h"
 #include "cli/top.h"
@@ -55,6 +56,15 @@ static error_t finish_at(struct options *o, struct argp_state *state)
 	return options__need_files(o, state);
 }
 
+/* What nobody runs, and `report` takes in this place. */
+static bool is_recording(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+	struct stat st;
+
+	return (dot && !strcmp(dot, ".extprof")) || (!stat(path, &st) && S_ISDIR(st.st_mode));
+}
+
 static error_t finish(struct options *o, struct argp_state *state)
 {
 	uint64_t interval = options__number(o, OPTION_INTERVAL, TOP_INTERVAL_DEFAULT);
@@ -65,6 +75,8 @@ static error_t finish(struct options *o, struct argp_state *state)
 		FAIL("--interval: %s is no time from 0.1 s to 3600 s", o->values[OPTION_INTERVAL].text);
 	if (o->values[OPTION_AT].given)
 		return finish_at(o, state);
+	if (o->command && is_recording(*o->command))
+		FAIL("%s is no program: `extprof top --at TIME %s' shows what was recorded, options come first", *o->command, *o->command);
 	if (!o->recording.modes && !option__implied_modes(&o->recording, implied))
 		o->recording.modes = TOP_MODES_DEFAULT;
 	else if (!o->recording.modes && extprof_options_set(o->chosen, "modes", implied, &e))
