@@ -26,7 +26,7 @@ static void count_rows(const struct recording_profile *p, const struct input *in
 	struct accounting *all = &report->meta.all_modes;
 
 	memset(all, 0, sizeof(*all));
-	for (uint32_t i = 0; in->counts && i < report->processes.count && i + 1 < in->tables->process_count; i++) {
+	for (uint32_t i = 0; i < report->processes.count && i + 1 < in->counted; i++) {
 		const uint64_t *counts = &in->counts[(i + 1) * (size_t)p->mode_count];
 		struct process_row *row = &report->processes.rows[i];
 		uint64_t sum = 0;

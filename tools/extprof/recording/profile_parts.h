@@ -119,6 +119,7 @@ struct input {
 	uint64_t last;			/* time of a sample */
 	bool *seen;			/* by id of a process: a sample of it was asked for; while they are added */
 	uint64_t *counts;		/* of such samples, by process and mode, if the recording did not end: else its account has them */
+	uint32_t counted;		/* processes; when it is read again, there can be more */
 	struct report_version version;	/* of the processes that were seen */
 	struct sample_times times;	/* of those that are cut */
 	struct window window;

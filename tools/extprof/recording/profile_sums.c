@@ -284,17 +284,29 @@ static void take_version(struct input *in)
 	}
 }
 
+/* 0 or -ENOMEM. */
+static int begin_counts(const struct recording_profile *p, struct input *in)
+{
+	const char *why;
+
+	free(in->counts);
+	in->counts = NULL;
+	in->counted = 0;
+	if (recording_reader__ended(in->reader, &why))
+		return 0;
+	in->counts = calloc((size_t)in->tables->process_count * p->mode_count, sizeof(*in->counts));
+	in->counted = in->counts ? in->tables->process_count : 0;
+	return in->counts ? 0 : -ENOMEM;
+}
+
 int recording_sums__add(struct recording_profile *p, struct input *in, struct diag *d)
 {
 	struct taking to = { .p = p, .in = in };
 	uint64_t from = recording_states__are_whole(p) ? 0 : p->filter.cuts ? in->past : in->since;
-	const char *why;
 	int err = 0;
 
 	in->seen = calloc(in->tables->process_count, sizeof(*in->seen));
-	free(in->counts);
-	in->counts = recording_reader__ended(in->reader, &why) ? NULL : calloc((size_t)in->tables->process_count * p->mode_count, sizeof(*in->counts));
-	if (!in->seen || (!in->counts && !recording_reader__ended(in->reader, &why)))
+	if (!in->seen || begin_counts(p, in))
 		return recording_profile__no_memory(d);
 	if (p->filter.cuts)
 		err = recording_window__begin(p, in, d);
