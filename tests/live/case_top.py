@@ -481,7 +481,7 @@ threads[0].join
 """
 
 
-@case(timeout=120, waits=True)
+@case(timeout=120)
 def threads_that_rest(ctx):
     """Timers, reapers and pools between jobs are apart in windows of a second: what is left is what the program's clock says."""
     p = ctx.ruby(ctx.write("rests.rb", RESTS))

@@ -358,7 +358,7 @@ def steps_in_time(ctx):
     return "steps of 1 and 2 s, over a gap, to both ends"
 
 
-@case(timeout=120, waits=True)
+@case(timeout=120)
 def threads_that_rest(ctx):
     """Timers, reapers and pools between jobs are apart in windows of a second, as in live ones: what is left is what the clock says."""
     p = ctx.ruby(ctx.write("at_rests.rb", case_top.RESTS))

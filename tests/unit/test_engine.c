@@ -791,11 +791,11 @@ TEST(engine_triggers_of_a_user_have_a_bound)
 	ended.row = first()->row;
 	e->rows.rows[ended.row].uid = 7;
 	for (ended.number = 100; ended.number < 400; ended.number++)
-		engine__trigger_exit(e, &ended, true, "exit 1");
+		engine__trigger_exit(e, &ended, true, deadline__now(), "exit 1");
 	CHECK_INT(e->triggers.fired, 200);
 	CHECK(strstr(e->triggers.last, "it has ended: exit 1 (exit)"));
 	e->rows.rows[ended.row].uid = 8;
-	engine__trigger_exit(e, &ended, true, "exit 2");
+	engine__trigger_exit(e, &ended, true, deadline__now(), "exit 2");
 	CHECK_INT(e->triggers.fired, 201);
 	/* It is not over yet. */
 	e->triggers.memory_at = 0;
@@ -809,7 +809,7 @@ TEST(engine_triggers_of_a_user_have_a_bound)
 	CHECK(strstr(e->triggers.last, "100 more for programs of user 7, which are not told one by one"));
 	e->rows.rows[ended.row].uid = 7;
 	ended.number++;
-	engine__trigger_exit(e, &ended, true, "exit 3");
+	engine__trigger_exit(e, &ended, true, deadline__now(), "exit 3");
 	CHECK_INT(e->triggers.fired, 203);
 	CHECK(strstr(e->triggers.last, "exit 3"));
 	engine__end_triggers(e);

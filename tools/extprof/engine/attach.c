@@ -281,7 +281,7 @@ static void not_found(struct engine *e, struct process *p)
 		return;
 	}
 	if (p->why.code == DIAG_NO_PROCESS && target__exited(&p->target)) {
-		engine__process_ended(e, p, "ended");
+		engine__process_ended(e, p, deadline__now(), "ended");
 		return;
 	}
 	if (!p->wanted) {

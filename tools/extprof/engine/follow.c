@@ -91,7 +91,7 @@ void engine__look_again(struct engine *e, struct process *p, uint64_t cpu_time)
 	backoff__reset(&p->backoff, deadline__now());
 }
 
-void engine__process_ended(struct engine *e, struct process *p, const char *how)
+void engine__process_ended(struct engine *e, struct process *p, uint64_t time, const char *how)
 {
 	if (p->state == PROCESS_ENDED)
 		return;
@@ -112,7 +112,7 @@ void engine__process_ended(struct engine *e, struct process *p, const char *how)
 	if (p->row < PROCESS_ROWS_MAX) {
 		struct process_row *row = &e->rows.rows[p->row];
 
-		row->ended_at = deadline__now();
+		row->ended_at = time;
 		snprintf(row->ended, sizeof(row->ended), "%s", how);
 	}
 }
@@ -120,7 +120,7 @@ void engine__process_ended(struct engine *e, struct process *p, const char *how)
 void engine__drop(struct engine *e, struct process *p, const struct target_config *config)
 {
 	session__drop(e->session, &p->key, p->number, config);
-	engine__process_ended(e, p, "left");
+	engine__process_ended(e, p, deadline__now(), "left");
 	engine__process_freed(e, p);
 }
 

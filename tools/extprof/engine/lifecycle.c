@@ -155,8 +155,8 @@ static void on_exited(struct engine *e, const struct process_event *ev)
 	engine__account_cpu(e, p, ev->cpu_time);
 	engine__figures_of_end(e, p, ev);
 	describe_end(ev->exit_code, how, sizeof(how));
-	engine__process_ended(e, p, how);
-	engine__trigger_exit(e, p, ev->exit_code != 0, how);
+	engine__process_ended(e, p, ev->time, how);
+	engine__trigger_exit(e, p, ev->exit_code != 0, ev->time, how);
 }
 
 void engine__process_freed(struct engine *e, struct process *p)
@@ -177,7 +177,7 @@ static void on_freed(struct engine *e, const struct process_event *ev)
 
 	if (!p)
 		return;
-	engine__process_ended(e, p, "ended");
+	engine__process_ended(e, p, ev->time, "ended");
 	/* The CPU time that it used while it ended belongs to the program that it ran. */
 	engine__account_cpu(e, p, ev->cpu_time);
 	engine__figures_of_end(e, p, ev);

@@ -298,8 +298,8 @@ void engine__leave_vm(struct engine *e, struct process *p);
 void engine__look_again(struct engine *e, struct process *p, uint64_t cpu_time);
 /* It is recorded no more, though it lives.  It is followed under the number in *config, for whoever knows that. */
 void engine__drop(struct engine *e, struct process *p, const struct target_config *config);
-/* Its last thread has ended. */
-void engine__process_ended(struct engine *e, struct process *p, const char *how);
+/* Its last thread has ended, at that time, CLOCK_MONOTONIC, ns. */
+void engine__process_ended(struct engine *e, struct process *p, uint64_t time, const char *how);
 
 /* lifecycle.c: what the kernel tells */
 
@@ -487,7 +487,7 @@ void engine__step_triggers(struct engine *e, uint64_t now);
 /* Tell what was left out, while there is a file. */
 void engine__end_triggers(struct engine *e);
 /* The process has ended; failed: with another status than 0, or by a signal. */
-void engine__trigger_exit(struct engine *e, const struct process *p, bool failed, const char *how);
+void engine__trigger_exit(struct engine *e, const struct process *p, bool failed, uint64_t time, const char *how);
 
 /* memory.c: 0 or -errno: it has none any more. */
 int engine__read_memory(const struct process *p, struct process_memory *m);

@@ -424,11 +424,11 @@ int engine__check_triggers(const struct engine *e, struct diag *d)
 	return 0;
 }
 
-void engine__trigger_exit(struct engine *e, const struct process *p, bool failed, const char *how)
+void engine__trigger_exit(struct engine *e, const struct process *p, bool failed, uint64_t time, const char *how)
 {
 	for (uint32_t i = 0; i < e->settings.trigger_count; i++)
 		if (e->settings.triggers[i].kind == TRIGGER_EXIT && failed && p->ended_sampled)
-			fire(&e->triggers, &e->settings.triggers[i], p->row, p->number, deadline__now(), "it has ended: %s", how);
+			fire(&e->triggers, &e->settings.triggers[i], p->row, p->number, time, "it has ended: %s", how);
 }
 
 /* It tells once that a process is above, and again when it was below meanwhile. */
