@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "process/block_cache.h"
 #include "ruby/debug_external.h"
 
 #define PHDRS_MAX 64		/* of an image */
@@ -57,59 +58,24 @@ static uint32_t gnu_hash(const char *name)
 	return h;
 }
 
-/* What is looked at is small and lies close together, and each read of another process is a system call: pages are read, and some are
- * kept. */
-#define PAGE_BYTES 4096u
-#define PAGES 8u
-
-struct page {
-	uint64_t address;
-	bool known, read;	/* read: it could be */
-	uint8_t bytes[PAGE_BYTES];
-};
-
 struct image {
 	const struct memory *memory;
 	struct elf_budget *budget;
-	struct page *pages;
+	struct block_cache blocks;	/* what is looked at is small and lies close together, and each read is a system call */
 };
 
-/* The page at the address, NULL if it cannot be read as a whole. */
-static const struct page *page_of(const struct image *m, uint64_t address)
+/* At the end of a mapping there may be no whole block. */
+static int read_image(struct image *m, uint64_t address, void *to, size_t size)
 {
-	struct page *page = &m->pages[address / PAGE_BYTES % PAGES];
-
-	if (!page->known || page->address != address) {
-		page->known = true;
-		page->address = address;
-		page->read = !memory__read(m->memory, address, page->bytes, PAGE_BYTES);
-	}
-	return page->read ? page : NULL;
-}
-
-static int read_image(const struct image *m, uint64_t address, void *to, size_t size)
-{
-	const uint64_t in_page = address % PAGE_BYTES;
-	const size_t first = size < PAGE_BYTES - in_page ? size : PAGE_BYTES - in_page;
-	const struct page *page, *next = NULL;
+	uint64_t stamp;
 
 	if (!elf_budget__take(m->budget, size))
 		return -E2BIG;
-	if (size > PAGE_BYTES || address > UINT64_MAX - 2 * PAGE_BYTES)
-		return memory__read(m->memory, address, to, size);
-	page = page_of(m, address - in_page);
-	if (page && first < size)
-		next = page_of(m, address + first);
-	if (!page || (first < size && !next))
-		return memory__read(m->memory, address, to, size);
-	memcpy(to, page->bytes + in_page, first);
-	if (next)
-		memcpy((uint8_t *)to + first, next->bytes, size - first);
-	return 0;
+	return block_cache__read(&m->blocks, m->memory, address, to, size, 0, &stamp) ? memory__read(m->memory, address, to, size) : 0;
 }
 
 /* The value of a dynamic symbol of the image, 0 if it has none. */
-static uint64_t memory_symbol(const struct image *m, const struct dynamic *d, const char *name)
+static uint64_t memory_symbol(struct image *m, const struct dynamic *d, const char *name)
 {
 	uint32_t head[4], bucket, hash = gnu_hash(name), other;
 	uint64_t buckets, chains;
@@ -147,7 +113,7 @@ static uint64_t memory_symbol(const struct image *m, const struct dynamic *d, co
 	return 0;
 }
 
-static void memory_dynamic(const struct image *m, uint64_t bias, const Elf64_Phdr *phdr,
+static void memory_dynamic(struct image *m, uint64_t bias, const Elf64_Phdr *phdr,
 			   struct elf_finding *f)
 {
 	static const char *const names[] = {
@@ -178,7 +144,7 @@ static void memory_dynamic(const struct image *m, uint64_t bias, const Elf64_Phd
 	}
 }
 
-static int search(const struct image *m, uint64_t base, struct elf_finding *f)
+static int search(struct image *m, uint64_t base, struct elf_finding *f)
 {
 	bool dynamic = false;
 	Elf64_Phdr phdrs[PHDRS_MAX];
@@ -230,10 +196,7 @@ int elf__search_memory(const struct memory *memory, uint64_t base, struct elf_bu
 	int err;
 
 	memset(f, 0, sizeof(*f));
-	m.pages = calloc(PAGES, sizeof(*m.pages));
-	if (!m.pages)
-		return -ENOMEM;
 	err = search(&m, base, f);
-	free(m.pages);
+	block_cache__free(&m.blocks);
 	return err;
 }
