@@ -233,6 +233,7 @@ static const struct helper_role second = {
 
 static pid_t pids_seen[8 * TURNS * 2];
 static int pids_count;
+static pthread_barrier_t turn;
 
 static void *ask_both(void *result)
 {
@@ -240,11 +241,21 @@ static void *ask_both(void *result)
 	const struct helper_request r = { .data = &q, .size = sizeof(q), .fd = -1, .owner = 1, .timeout = 60000000000 };
 	struct answer answer;
 
-	for (int i = 0; i < 2 * TURNS && !*(int *)result; i++) {
-		*(int *)result = helper__ask(i % 2 ? &role : &second, &r, &answer, NULL);
+	/* All of them need the same role at once. */
+	for (int i = 0; i < 2 * TURNS; i++) {
+		pthread_barrier_wait(&turn);
+		*(int *)result |= helper__ask(i % 2 ? &role : &second, &r, &answer, NULL);
 		pids_seen[__atomic_fetch_add(&pids_count, 1, __ATOMIC_RELAXED)] = (pid_t)answer.sum;
 	}
 	return NULL;
+}
+
+static void ask_both_in_threads(void)
+{
+	pids_count = 0;
+	pthread_barrier_init(&turn, NULL, 8);
+	in_threads(8, ask_both);
+	pthread_barrier_destroy(&turn);
 }
 
 /* Each search asks one role after the other, and eight are done at once: none makes a helper anew each time. */
@@ -252,8 +263,7 @@ TEST(helpers_of_two_roles_are_used_again)
 {
 	int different = 0;
 
-	pids_count = 0;
-	in_threads(8, ask_both);
+	ask_both_in_threads();
 	for (int i = 0; i < pids_count; i++) {
 		int before = 0;
 
@@ -376,8 +386,7 @@ TEST(helpers_that_nobody_needs_end)
 
 	helpers__hold();
 	in_threads(8, ask_slowly);
-	pids_count = 0;
-	in_threads(8, ask_both);
+	ask_both_in_threads();
 	many = count_called("extprof-test", &first);
 	CHECK(many > 1 && many <= 8);
 	CHECK(count_called("extprof-second", &first) <= 8);

@@ -203,8 +203,7 @@ static void give_up(struct helper *h)
 	ended = h;
 }
 
-/* Those that have waited long were needed together for a while.  The list begins with the one that waits since the shortest time.
- * The lock is held. */
+/* End those that have waited long, but the newest one of each role.  The newest come first in the list.  The lock is held. */
 static void end_rested(uint64_t now)
 {
 	for (struct helper **at = &idle, *h; (h = *at);) {

@@ -130,7 +130,7 @@ static int begin(void)
 	return pid;
 }
 
-/* A new maker is made late, of a process that has grown: this one is given time as long as it has something to do. */
+/* The next maker would be a copy of a process that has grown.  So this one is given time while it runs, or waits for a CPU or memory. */
 static bool answers(void)
 {
 	struct pollfd p = { .fd = to_maker, .events = POLLIN };
