@@ -261,11 +261,11 @@ def processes_of_one_that_was_killed(ctx):
     harness.until(lambda: count_blocks(path) >= 2, "no blocks come", timeout=40)
     reader.signal(signal.SIGKILL)
     reader.wait()
-    for modes in ("cpu", "wall"):
-        out = ctx.extprof("report", path, "-m", modes, "--group-by", "process").ok().out
+    for mode in ("cpu", "wall"):
+        out = ctx.extprof("report", path, "-m", mode, "--group-by", "process").ok().out
         table = out[out.index("\nProcesses\n"):]
         rows = {int(pid): (int(n), cpu) for pid, n, cpu in re.findall(r"^ +(\d+) +(\d+) +\S+ +(\S+) ", table, re.M)}
-        truth = dict((int(pid), int(n)) for pid, n in sql(ctx, path, "SELECT pid, count(*) FROM samples WHERE mode='%s' GROUP BY 1" % modes))
+        truth = dict((int(pid), int(n)) for pid, n in sql(ctx, path, "SELECT pid, count(*) FROM samples WHERE mode='%s' GROUP BY 1" % mode))
         check({pid: n for pid, (n, _) in rows.items() if n} == truth and len(truth) >= 3, "%s, not %s", rows, truth)
         check(re.search(r"^ +all +%d " % sum(truth.values()), table, re.M), "%s, not %d", table[-300:], sum(truth.values()))
         check({cpu for _, cpu in rows.values()} == {"-"}, "CPU time that nobody knows: %s", rows)

@@ -321,14 +321,13 @@ def the_busiest_come_first(ctx):
 
 LATE = """
 STDOUT.sync = true
+gets
 90.times { |i| fork { $0 = "early#{i}"; 1 while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < 0.03; exit! } }
 Process.waitall
 fork { $0 = "late"; loop { } }
 puts "ready"
 sleep
 """
-
-
 # ns of a sample, 499 times a second.
 PERIOD = 10 ** 9 // 499
 
@@ -336,7 +335,7 @@ PERIOD = 10 ** 9 // 499
 @case(timeout=120, patient=True)
 def one_that_begins_late_has_its_row(ctx):
     """More processes than rows: those that have most are shown by name, whenever they began, and the rest is one row."""
-    ruby = ctx.ruby(ctx.write("late.rb", "gets\n" + LATE), stdin=subprocess.PIPE)
+    ruby = ctx.ruby(ctx.write("late.rb", LATE), stdin=subprocess.PIPE)
     path = ctx.path("late.extprof")
     reader = ctx.extprof_start("record", "-v", "-p", ruby.pid, "-s", "-m", "cpu", "-F", "499", "-o", path)
     reader.says("it is measured")

@@ -148,8 +148,8 @@ def napper(ctx):
 def lengths(ctx):
     """2000 waits of 200 us and one of 3 s are both right within 1 %. The program's clocks bound the truth: its wall
     clock around each nap has some work in it, and its CPU clock has the work of the switches as well. On a slow machine
-    this work is more than a tenth, so that the answer has a bound of its own, 1.15: it was 1.09 alone
-    and up to 1.12 beside other cases."""
+    this work is more than a tenth, so that the answer has a bound of its own. It was 1.09 of the
+    least alone, and up to 1.12 beside other cases."""
     waits, profile, said = recorded(ctx, "lengths", seconds=3)
     sums_of(profile)
     least = {n: v[0] - v[1] for n, v in said.items()}

@@ -301,6 +301,7 @@ TEST(flamegraph_page_has_a_policy)
 		render(true);
 		at = strstr(text, "default-src 'none'; script-src 'nonce-");
 		CHECK(at != NULL);
+		CHECK(strstr(text, "<title>several programs</title>") != NULL);
 		snprintf(numbers[i], sizeof(numbers[i]), "%s", strstr(at, "nonce-") + 6);
 		CHECK_INT(strspn(numbers[i], "0123456789abcdef"), 32);
 		snprintf(wanted, sizeof(wanted), "<script nonce=\"%s\">", numbers[i]);

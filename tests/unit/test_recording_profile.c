@@ -132,17 +132,23 @@ TEST(table_has_no_rest_of_groups)
 	tear_down_recording();
 }
 
+/* Samples are written, and nobody ends the recording. */
+static void send_without_an_end(void)
+{
+	send_some();
+	name_all();
+	CHECK(!recording_sink__tick(&sink, deadline__now() + 2 * WRITER_BLOCK_NS));
+	recording_writer__destroy(sink.writer);
+	sink.writer = NULL;
+}
+
 /* What was written is there without the end, with its names. */
 TEST(recording_without_an_end)
 {
 	struct reports reports;
 
 	CHECK(!set_up_recording(1));
-	send_some();
-	name_all();
-	CHECK(!recording_sink__tick(&sink, deadline__now() + 2 * WRITER_BLOCK_NS));
-	recording_writer__destroy(sink.writer);
-	sink.writer = NULL;
+	send_without_an_end();
 	CHECK(!read_report(NULL, NULL, &reports, &output_folded));
 	CHECK_INT(reports.count, 1);
 	/* The samples of SOURCE_SCHED are of another mode. */
@@ -171,11 +177,7 @@ TEST(recording_without_an_end_of_several_processes)
 	CHECK_INT(processes__add(&processes), 1);
 	processes.rows[1].pid = 78;
 	strcpy(processes.rows[1].command, "sidekiq");
-	send_some();
-	name_all();
-	CHECK(!recording_sink__tick(&sink, deadline__now() + 2 * WRITER_BLOCK_NS));
-	recording_writer__destroy(sink.writer);
-	sink.writer = NULL;
+	send_without_an_end();
 	CHECK(!read_report(NULL, NULL, &reports, &output_folded));
 	CHECK_INT(reports.list[0].processes.count, 2);
 	CHECK_STRING(reports.list[0].meta.command, "");

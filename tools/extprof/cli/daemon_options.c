@@ -68,13 +68,12 @@ static error_t finish(struct options *o, struct argp_state *state)
 {
 	struct extprof_error e = { .size = sizeof(e) };
 	error_t err = take_triggers(o, state);
-	const char *keep;
+	const char *keep = o->values[OPTION_KEEP_FOR].text;
 
 	if (err)
 		return err;
 	/* 7 would be seconds, and whoever means days would lose all that there is. */
-	keep = o->values[OPTION_KEEP_FOR].given ? o->values[OPTION_KEEP_FOR].text : "7d";
-	if (!keep[strspn(keep, "0123456789.")])
+	if (o->values[OPTION_KEEP_FOR].given && !keep[strspn(keep, "0123456789.")])
 		FAIL("--keep-for: %s of what?  7d, 12h or 90m", keep);
 	if (o->values[OPTION_METRICS_LABEL].given && !o->values[OPTION_METRICS].given)
 		FAIL("--metrics-label is for --metrics");

@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/confined.h"
 #include "cli/messages.h"
+#include "cli/options.h"
 #include "extprof.h"
 
 #define PROTOCOL "2025-06-18"
@@ -67,9 +68,7 @@ static int fail(struct call *c, const char *text)
 /* Only a file of the folder itself. */
 static bool is_recording(const char *name)
 {
-	size_t length = strlen(name);
-
-	return length > 8 && length < 256 && *name != '.' && !strchr(name, '/') && !strcmp(name + length - 8, ".extprof");
+	return options__is_recording(name) && strlen(name) < 256 && *name != '.' && !strchr(name, '/');
 }
 
 static int open_recording(struct call *c, const char *key, struct extprof_recorded **r)

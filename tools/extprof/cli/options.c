@@ -81,7 +81,7 @@ static error_t library_says(int err, const struct extprof_error *e, struct argp_
 	return ENOMEM;
 }
 
-static bool is_recording(const char *file)
+bool options__is_recording(const char *file)
 {
 	size_t length = strlen(file), suffix = strlen(RECORDING_SUFFIX);
 
@@ -90,9 +90,9 @@ static bool is_recording(const char *file)
 
 static error_t add_output(struct options *o, const char *file, bool records, struct argp_state *state)
 {
-	if (records && is_recording(file) && o->recording_file)
+	if (records && options__is_recording(file) && o->recording_file)
 		FAIL("one recording is written, not two: %s and %s", o->recording_file, file);
-	if (records && is_recording(file)) {
+	if (records && options__is_recording(file)) {
 		o->recording_file = file;
 		return 0;
 	}

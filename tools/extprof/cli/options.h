@@ -82,6 +82,8 @@ void options__free(struct options *o);
 /* One more of `files`, which lives as long.  0 or -ENOMEM. */
 int options__add_file(struct options *o, const char *file);
 
+/* Has it the name of a recording? */
+bool options__is_recording(const char *file);
 /* Without a recording: the folder of the daemon.  For `finish`. */
 error_t options__need_files(struct options *o, struct argp_state *state);
 

@@ -57,12 +57,11 @@ static error_t finish_at(struct options *o, struct argp_state *state)
 }
 
 /* What nobody runs, and `report` takes in this place. */
-static bool is_recording(const char *path)
+static bool is_recorded(const char *path)
 {
-	const char *dot = strrchr(path, '.');
 	struct stat st;
 
-	return (dot && !strcmp(dot, ".extprof")) || (!stat(path, &st) && S_ISDIR(st.st_mode));
+	return options__is_recording(path) || (!stat(path, &st) && S_ISDIR(st.st_mode));
 }
 
 static error_t finish(struct options *o, struct argp_state *state)
@@ -75,7 +74,7 @@ static error_t finish(struct options *o, struct argp_state *state)
 		FAIL("--interval: %s is no time from 0.1 s to 3600 s", o->values[OPTION_INTERVAL].text);
 	if (o->values[OPTION_AT].given)
 		return finish_at(o, state);
-	if (o->command && is_recording(*o->command))
+	if (o->command && is_recorded(*o->command))
 		FAIL("%s is no program: `extprof top --at TIME %s' shows what was recorded, options come first", *o->command, *o->command);
 	if (!o->recording.modes && !option__implied_modes(&o->recording, implied))
 		o->recording.modes = TOP_MODES_DEFAULT;

@@ -486,7 +486,7 @@ int engine__check_triggers(const struct engine *e, struct diag *d);
 void engine__step_triggers(struct engine *e, uint64_t now);
 /* Tell what was left out, while there is a file. */
 void engine__end_triggers(struct engine *e);
-/* The process has ended; failed: with another status than 0, or by a signal. */
+/* The process has ended at that time, CLOCK_MONOTONIC, ns; failed: with another status than 0, or by a signal. */
 void engine__trigger_exit(struct engine *e, const struct process *p, bool failed, uint64_t time, const char *how);
 
 /* memory.c: 0 or -errno: it has none any more. */

@@ -231,7 +231,7 @@ static void add_about(struct page *p)
 	/* Above the frames, also when these are scrolled. */
 	text__addf(&p->out, "<g id=\"head\"><rect class=\"page\" width=\"100%%\" height=\"%u\"/>\n", p->top - 2);
 	text__addf(&p->out, "<text class=\"title\" id=\"title\" x=\"%g\" y=\"24\">", PAD);
-	text__add_xml(&p->out, *m->command ? m->command : "several programs");
+	text__add_xml(&p->out, report__program(p->r));
 	text__adds(&p->out, p->diff ? ": before and after</text>\n" : "</text>\n");
 	if (p->diff) {
 		add_meta_line(p, 42, p->diff->lines[0]);
@@ -502,7 +502,7 @@ static int write_page(const struct report *r, const struct flame_diff *diff, con
 			   "<meta name=\"viewport\" content=\"width=device-width\">\n");
 		text__addf(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'nonce-%s'; "
 			   "style-src 'nonce-%s'; base-uri 'none'; form-action 'none'\">\n<title>", nonce, nonce);
-		text__add_xml(out, r->meta.command);
+		text__add_xml(out, report__program(r));
 		text__addf(out, "</title>\n<style nonce=\"%s\">body { margin: 0; }\n", nonce);
 		text__adds(out, flamegraph_css);
 		text__adds(out, part ? part->css : "");

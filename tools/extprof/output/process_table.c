@@ -75,23 +75,24 @@ static void add_moment(const struct report *r, uint64_t when, struct text *out)
 		text__addf(out, "  %8.1f", seconds(when - r->meta.started_at));
 }
 
+static void add_seconds(struct text *out, int width, bool known, uint64_t ns)
+{
+	if (known)
+		text__addf(out, "  %*.2f", width, seconds(ns));
+	else
+		text__addf(out, "  %*s", width, "-");
+}
+
 /* Samples and CPU time of one process, or of all.  A recording that did not end does not know the time. */
 static void add_account(const struct report *r, const struct accounting *a, bool known, uint64_t cpu_time, struct text *out)
 {
 	uint64_t sampled = process_table__sampled(r, a->cpu_taken);
 
-	if (!known && r->meta.cpu_period)
-		text__addf(out, "  %8" PRIu64 "  %8.2f  %8s  %9s", a->taken, seconds(sampled), "-", "-");
-	else if (!known)
-		text__addf(out, "  %8" PRIu64 "  %8s  %8s  %9s", a->taken, "-", "-", "-");
+	text__addf(out, "  %8" PRIu64, a->taken);
+	add_seconds(out, 8, r->meta.cpu_period, sampled);
+	add_seconds(out, 8, known, cpu_time);
 	/* Without samples of what runs, CPU time that has none is no loss.  By chance samples can stand for more. */
-	else if (r->meta.cpu_period && cpu_time < sampled)
-		text__addf(out, "  %8" PRIu64 "  %8.2f  %8.2f  %9s", a->taken, seconds(sampled), seconds(cpu_time), "-");
-	else if (r->meta.cpu_period)
-		text__addf(out, "  %8" PRIu64 "  %8.2f  %8.2f  %9.2f", a->taken, seconds(sampled), seconds(cpu_time),
-			   seconds(cpu_time - sampled));
-	else
-		text__addf(out, "  %8" PRIu64 "  %8s  %8.2f  %9s", a->taken, "-", seconds(cpu_time), "-");
+	add_seconds(out, 9, r->meta.cpu_period && known && cpu_time >= sampled, cpu_time - sampled);
 	text__addf(out, "  %8" PRIu64 "  %9" PRIu64 "  %6" PRIu64, a->whole, accounting__truncated(a),
 		   accounting__lost(a));
 }
@@ -164,10 +165,9 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 	uint32_t count = 0, *order = choose(p, process_row__is_followed, most_samples, &count);
 	/* The rows are of all modes. */
 	const struct accounting *all = &r->meta.all_modes;
-	struct accounting sum;
+	struct accounting sum, rest;
 	size_t width = strlen("ended");
-	uint64_t cpu_time;
-	bool known;
+	uint64_t cpu_time, rest_time;
 
 	if (!order)
 		return -ENOMEM;
@@ -181,7 +181,6 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 		if (columns__of(ending(&p->rows[order[i]])) > width)
 			width = columns__of(ending(&p->rows[order[i]]));
 	sum_up(p, order, count, &sum, &cpu_time);
-	known = cpu_time;
 	add_title("Processes", o, out);
 	text__addf(out, "%10s  %8s  %8s  %8s  %9s  %8s  %9s  %6s  %8s  %8s  %-*s  %s", "pid", "samples",
 		   "sampled", "CPU s", "unsampled", "whole", "truncated", "lost", "start", "end", (int)width,
@@ -193,7 +192,7 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 
 		process_row__account(row, &a);
 		text__addf(out, "%10d", row->pid);
-		add_account(r, &a, known, row->cpu_time, out);
+		add_account(r, &a, cpu_time, row->cpu_time, out);
 		add_moment(r, row->started, out);
 		add_moment(r, row->ended_at, out);
 		text__adds(out, "  ");
@@ -205,12 +204,11 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 		char more[32];
 
 		snprintf(more, sizeof(more), "%" PRIu32 " more", count - rows);
-		sum_up(p, order + rows, count - rows, &sum, &cpu_time);
+		sum_up(p, order + rows, count - rows, &rest, &rest_time);
 		text__addf(out, "%10s", more);
-		add_account(r, &sum, known, cpu_time, out);
+		add_account(r, &rest, cpu_time, rest_time, out);
 		text__adds(out, "\n");
 	}
-	sum_up(p, order, count, &sum, &cpu_time);
 	/* Processes beyond PROCESSES_MAX.  Their CPU time is not known. */
 	if (all->taken > sum.taken && r->meta.cpu_period)
 		text__addf(out, "%10s  %8" PRIu64 "  %8.2f\n", "others", all->taken - sum.taken,
@@ -218,7 +216,7 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 	else if (all->taken > sum.taken)
 		text__addf(out, "%10s  %8" PRIu64 "  %8s\n", "others", all->taken - sum.taken, "-");
 	text__addf(out, "%10s", "all");
-	add_account(r, all, known, cpu_time, out);
+	add_account(r, all, cpu_time, cpu_time, out);
 	text__adds(out, "\n");
 	for (uint32_t i = 0; i < rows; i++)
 		add_losses(&p->rows[order[i]], out);

@@ -112,7 +112,7 @@ static json_t *summary_of(const struct report *r)
 {
 	struct text t = { 0 };
 
-	text__addf(&t, "%s: ", *r->meta.command ? r->meta.command : "several programs");
+	text__addf(&t, "%s: ", report__program(r));
 	unit__add_amount(r->metric.unit, r->samples, &t);
 	text__addf(&t, " of %s in %.1f s", r->metric.name, r->meta.duration);
 	if (r->methods.count)

@@ -76,7 +76,7 @@ static void add_profile_name(const struct report *r, uint32_t node, struct text 
 	const struct report_label *l;
 
 	if (!node) {
-		text__adds(out, r->meta.command);
+		text__adds(out, report__program(r));
 		return;
 	}
 	l = &r->labels[r->nodes[node].label];
@@ -319,7 +319,7 @@ static void add_name(struct writer *w)
 {
 	struct text name = { 0 };
 
-	text__addf(&name, "%s: ", w->reports[0].meta.command);
+	text__addf(&name, "%s: ", report__program(&w->reports[0]));
 	accounting__add_line(&w->reports[0].meta.accounting, &name);
 	if (w->reports[0].idle.row_count) {
 		text__adds(&name, "; ");

@@ -43,7 +43,7 @@ struct cells {
 
 /* Zero all, then set the time.  *until is after *from. */
 void cells__set_time(struct cells *c, uint64_t from, uint64_t until);
-/* The key has a row of its own, whenever its first amount comes: for the ones that have most, if there are more than rows. */
+/* Give the key a row of its own before its first amount comes: if there are more keys than rows, those that have most need one. */
 void cells__keep(struct cells *c, uint32_t key);
 /*
  * An amount that was there at `begin`, or from `begin` to `end` if that is later.  The row is that of the key; where no room is

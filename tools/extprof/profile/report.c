@@ -488,6 +488,11 @@ void report__free(struct report *r)
 	memset(r, 0, sizeof(*r));
 }
 
+const char *report__program(const struct report *r)
+{
+	return *r->meta.command ? r->meta.command : "several programs";
+}
+
 void report__add_whose(const struct report *r, const char *word, struct text *out)
 {
 	uint32_t count = processes__followed(&r->processes);

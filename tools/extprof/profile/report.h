@@ -296,6 +296,8 @@ void report__add_place(const char *path, int32_t line, bool approximate, struct 
 
 /* Whose report it is: "process 42", "process 42 and 3 more", "4 processes", "2 recordings".  `word`: "process", "pid". */
 void report__add_whose(const struct report *r, const char *word, struct text *out);
+/* Its command; "several programs" where it has none of its own. */
+const char *report__program(const struct report *r);
 /* The idle share of all that was measured, with what is not shown. */
 double report__idle_share(const struct report *r);
 /* "idle: 12 threads, 71.3 % of all (12.3 s), left out without --idle"; nothing if there are none. */

@@ -31,6 +31,7 @@ static void count_rows(const struct recording_profile *p, const struct input *in
 		struct process_row *row = &report->processes.rows[i];
 		uint64_t sum = 0;
 
+		row->cpu_taken = 0;
 		for (uint32_t mode = 0; mode < p->mode_count; mode++) {
 			sum += counts[mode];
 			row->cpu_taken += p->modes[mode] == &mode_cpu ? counts[mode] : 0;
@@ -50,15 +51,20 @@ static int complete_meta(const struct recording_profile *p, const struct input *
 	struct report_meta *m = &report->meta;
 	uint64_t from = in->since > in->begin ? in->since : in->begin, until;
 	bool is_part = in->since || in->until != UINT64_MAX;
-	int err = is_part ? recording_window__trigger(in, report, d) : 0;
 	const char *why;
+	bool ended = recording_reader__ended(in->reader, &why);
+	int err;
 
 	m->modes = p->mode_count;
 	if (!is_part || !in->wall || __builtin_add_overflow(in->wall, from - in->begin, &m->part_began))
 		m->part_began = 0;
-	if (err)
-		return err;
-	if (recording_reader__ended(in->reader, &why)) {
+	/* That of the account is the first one of all of the recording. */
+	if (is_part && (!ended || *m->trigger)) {
+		err = recording_window__trigger(in, report, d);
+		if (err)
+			return err;
+	}
+	if (ended) {
 		uint64_t end = in->begin + (uint64_t)(m->duration * 1e9) + m->paused;
 
 		until = in->until < end ? in->until : end;

@@ -293,7 +293,7 @@ static int by_total(const void *a, const void *b)
 	return x->total != y->total ? (x->total < y->total ? 1 : -1) : x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* If there are more processes than rows, those that have most of the report have one: a server that began late is not among the others. */
+/* If there are more processes than rows, those that have most of the report get them.  A server that began late is one of these. */
 static int keep_largest(struct report *r, const struct cell_place *places)
 {
 	struct process_total *list;

@@ -31,17 +31,14 @@
     }
     of.processes.forEach(function (p) { names[" " + p.name] = p; });
     (rest && rest.columns === of.columns && rest.wall === of.wall && rest.from === of.from ? rest.processes : []).forEach(function (p) {
-      var to = names[" " + p.name], key;
+      var to = names[" " + p.name];
       function lasts(name) { return p.cells[name].some(Boolean); }
       if (!Object.keys(p.cells).some(lasts)) { return; }
-      function sum(a, i) { return a + p.cells[key][i]; }
       if (!to) {
         to = { name: p.name, sums: {}, cells: {} };
         of.processes.push(to);
       }
-      for (key in p.cells) {
-        to.cells[key] = to.cells[key] ? to.cells[key].map(sum) : p.cells[key];
-      }
+      addCells(to, p);
     });
     // Those with most time come first; what others share, and what only rests, is the end.
     of.processes.sort(function (a, b) { return busy(b) - busy(a); });
@@ -53,12 +50,13 @@
   }
   function together(list) {
     var all = { name: "others", sums: {}, cells: {} };
-    list.forEach(function (p) {
-      Object.keys(p.cells).forEach(function (key) {
-        all.cells[key] = all.cells[key] ? all.cells[key].map(function (a, i) { return a + p.cells[key][i]; }) : p.cells[key];
-      });
-    });
+    list.forEach(function (p) { addCells(all, p); });
     return all;
+  }
+  function addCells(to, p) {
+    Object.keys(p.cells).forEach(function (key) {
+      to.cells[key] = to.cells[key] ? to.cells[key].map(function (a, i) { return a + p.cells[key][i]; }) : p.cells[key];
+    });
   }
   function column(c) { return BigInt(t.wall) + BigInt(t.from) + BigInt(c) * BigInt(t.width); }
   // What the pages are asked for: the selection, or what the page shows.
